@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { startInProcess } from '../e2e/in-process.ts'
-import { startReceiver } from '../e2e/receiver.ts'
-import { wire } from '../e2e/wiring.ts'
+import { startInProcess } from '../e2e/system/in-process.ts'
+import { startReceiver } from '../e2e/system/receiver.ts'
+import { wire } from '../e2e/system/wiring.ts'
 import { collectingEndpoint, deferred } from './testing/collecting-endpoint.ts'
 import { runExample, startExample } from './testing/run-example.ts'
 

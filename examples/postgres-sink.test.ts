@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { generateSecret, signStandardWebhook } from '@switchyard/webhook'
-import { startInProcess } from '../e2e/in-process.ts'
-import { eventually } from '../e2e/signals.ts'
-import { wire } from '../e2e/wiring.ts'
+import { startInProcess } from '../e2e/system/in-process.ts'
+import { eventually } from '../e2e/system/signals.ts'
+import { wire } from '../e2e/system/wiring.ts'
 import { PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { type RunningExample, runExample, startExample } from './testing/run-example.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { signBody } from '@switchyard/webhook'
-import { startInProcess } from '../e2e/in-process.ts'
-import { wire } from '../e2e/wiring.ts'
+import { startInProcess } from '../e2e/system/in-process.ts'
+import { wire } from '../e2e/system/wiring.ts'
 import { type RunningExample, runExample, startExample } from './testing/run-example.ts'
 
 const service = await startInProcess()

@@ -1,4 +1,4 @@
-// Taking turns while installing, with an npm that always fails, so that nothing is downloaded. e2e/installation.test.ts installs packages.
+// Taking turns while installing, with an npm that always fails, so that nothing is downloaded. e2e/installation/installation.test.ts installs packages.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'

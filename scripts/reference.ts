@@ -1,5 +1,5 @@
 // Generates docs/reference from the tables in the code, and docs/integrations from the catalogue: `node scripts/run.mjs scripts/reference.ts`.
-// A page is a path and a function that returns its text; e2e/reference.test.ts fails if a file differs from it. This file contains no text of
+// A page is a path and a function that returns its text; e2e/documentation/reference.test.ts fails if a file differs from it. This file contains no text of
 // the pages.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

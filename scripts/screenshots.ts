@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { NARROW, startBrowser, type Theme, WIDE } from '../e2e/dashboard/browser.ts'
 import { type Scene, shopTraffic, startScene } from '../e2e/dashboard/scene.ts'
-import { eventually } from '../e2e/signals.ts'
+import { eventually } from '../e2e/system/signals.ts'
 
 const folder = join(import.meta.dirname, '..', 'docs', 'images')
 const LOOKS: readonly [width: number, theme: Theme][] = [

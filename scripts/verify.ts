@@ -32,7 +32,13 @@ const fixes: Step[] = [
 const wanted = process.argv.slice(2)
 const names = wanted.filter((word) => !word.startsWith('--'))
 const isNamed = names.length > 0
-const plan = wanted.includes('--fix') ? fixes : wanted.includes('--rest') ? rest : wanted.includes('--all') || isNamed ? [...quick, ...rest] : quick
+const plan = wanted.includes('--fix')
+  ? fixes
+  : wanted.includes('--rest')
+    ? rest
+    : wanted.includes('--all') || isNamed
+      ? [...quick, ...rest]
+      : quick
 const unknown = names.filter((name) => !plan.some(([step]) => step === name))
 if (unknown.length > 0) {
   console.error(`Unknown step: ${unknown.join(', ')}. The steps are ${plan.map(([name]) => name).join(', ')}.`)

@@ -13,10 +13,10 @@
 
 import { LEASE_MS } from '../../packages/server/src/store/postgres/cluster/membership.ts'
 import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
-import { childrenOf, killProcess } from '../child-processes.ts'
-import { IS_LONG } from '../long-tests.ts'
-import { callControl, type Ended, type LedgerRow, type Service, type ServiceOptions, startService, TOKEN } from '../service.ts'
-import { eventually, type Waiting } from '../signals.ts'
+import { childrenOf, killProcess } from '../system/child-processes.ts'
+import { IS_LONG } from '../system/long-tests.ts'
+import { callControl, type Ended, type LedgerRow, type Service, type ServiceOptions, startService, TOKEN } from '../system/service.ts'
+import { eventually, type Waiting } from '../system/signals.ts'
 import { DatabaseProxy } from './proxy.ts'
 
 export { LEASE_MS }

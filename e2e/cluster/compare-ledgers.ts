@@ -3,8 +3,8 @@
 // until nothing is pending.
 
 import assert from 'node:assert/strict'
-import { callControl, type DeliveryView, type LedgerRow, TOKEN } from '../service.ts'
-import { eventually, type Waiting } from '../signals.ts'
+import { callControl, type DeliveryView, type LedgerRow, TOKEN } from '../system/service.ts'
+import { eventually, type Waiting } from '../system/signals.ts'
 import { type Cluster, RESUME_MS } from './cluster.ts'
 import type { Load, LoadReceiver } from './traffic.ts'
 

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
-import { IS_LONG } from '../long-tests.ts'
+import { IS_LONG } from '../system/long-tests.ts'
 import { startCluster } from './cluster.ts'
 import { createSubject, oweToDead, percentile, sampleInTurns } from './latency.ts'
 

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IS_LONG } from '../long-tests.ts'
-import { eventually } from '../signals.ts'
+import { IS_LONG } from '../system/long-tests.ts'
+import { eventually } from '../system/signals.ts'
 import { type Cluster, RESUME_KILLED_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe, type Fault } from './compare-ledgers.ts'
 import { enough, holdMessage, startLoad } from './traffic.ts'

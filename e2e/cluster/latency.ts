@@ -2,9 +2,9 @@
 // about every second, so that the noise of the machine affects all of them. Also creates a dead destination with any number of pending messages.
 // It only measures and checks nothing.
 
-import { type Receiver, startReceiver } from '../receiver.ts'
-import { track } from '../service.ts'
-import { eventually } from '../signals.ts'
+import { type Receiver, startReceiver } from '../system/receiver.ts'
+import { track } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 import type { Cluster } from './cluster.ts'
 
 /** An installation with one healthy webhook. */

@@ -4,8 +4,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IS_LONG } from '../long-tests.ts'
-import { track } from '../service.ts'
+import { IS_LONG } from '../system/long-tests.ts'
+import { track } from '../system/service.ts'
 import { LEASE_MS, type Node, RESUME_DEADLINE_MS, RESUME_KILLED_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
 import { enough, holdMessage, startLoad } from './traffic.ts'

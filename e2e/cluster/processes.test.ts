@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import { createDatabase, type TestDatabase } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
-import { SECRET_KEY } from '../nodes-in-process.ts'
-import { startReceiver } from '../receiver.ts'
-import { type Sender, startSender } from '../sender.ts'
-import { runService, type Service, startService, track } from '../service.ts'
-import { eventually } from '../signals.ts'
+import { SECRET_KEY } from '../system/nodes-in-process.ts'
+import { startReceiver } from '../system/receiver.ts'
+import { type Sender, startSender } from '../system/sender.ts'
+import { runService, type Service, startService, track } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 
 const PROCESSES = 2
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { Signals } from '../signals.ts'
+import { Signals } from '../system/signals.ts'
 import { DatabaseProxy } from './proxy.ts'
 
 test('a cut proxy holds back data and new connections, closes nothing, and delivers all of it when it is healed', async () => {

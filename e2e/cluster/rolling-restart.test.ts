@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IS_LONG } from '../long-tests.ts'
+import { IS_LONG } from '../system/long-tests.ts'
 import { startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
 import { enough, startLoad } from './traffic.ts'

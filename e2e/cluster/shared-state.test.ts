@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startReceiver } from '../receiver.ts'
-import { callControl, TOKEN, track } from '../service.ts'
-import { eventually } from '../signals.ts'
+import { startReceiver } from '../system/receiver.ts'
+import { callControl, TOKEN, track } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 import { type Cluster, type Node, startCluster } from './cluster.ts'
 
 const MESSAGES = 30

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { explainStop } from '../faults/rows/rolling-restart.ts'
-import { startReceiver } from '../receiver.ts'
-import { track } from '../service.ts'
-import { gate } from '../signals.ts'
+import { startReceiver } from '../system/receiver.ts'
+import { track } from '../system/service.ts'
+import { gate } from '../system/signals.ts'
 import { type Cluster, startCluster } from './cluster.ts'
 
 const FORCED = 6

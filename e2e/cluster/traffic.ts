@@ -7,10 +7,10 @@
 //   await load.traffic.finish()                                   no new messages; resolves when every one is acknowledged
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { IS_LONG } from '../long-tests.ts'
-import { type Behaviour, type Receiver, startReceiver } from '../receiver.ts'
-import { track } from '../service.ts'
-import { Signals, type Waiting } from '../signals.ts'
+import { IS_LONG } from '../system/long-tests.ts'
+import { type Behaviour, type Receiver, startReceiver } from '../system/receiver.ts'
+import { track } from '../system/service.ts'
+import { Signals, type Waiting } from '../system/signals.ts'
 import type { Cluster } from './cluster.ts'
 
 export interface TrafficOptions {

@@ -16,10 +16,10 @@ import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
 import type { BrowserContext, Page } from 'playwright-core'
 import { startBrowser } from '../dashboard/browser.ts'
-import { type ReceivedMessage, type Receiver, startReceiver } from '../receiver.ts'
-import { type LedgerRow, type Service, startService } from '../service.ts'
-import { eventually, Signals, type Waiting } from '../signals.ts'
-import { type Wiring, wire } from '../wiring.ts'
+import { type ReceivedMessage, type Receiver, startReceiver } from '../system/receiver.ts'
+import { type LedgerRow, type Service, startService } from '../system/service.ts'
+import { eventually, Signals, type Waiting } from '../system/signals.ts'
+import { type Wiring, wire } from '../system/wiring.ts'
 
 export interface PageRequest {
   method: string

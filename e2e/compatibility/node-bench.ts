@@ -12,10 +12,10 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
-import { type ReceivedMessage, type Receiver, startReceiver } from '../receiver.ts'
-import { type Service, startService } from '../service.ts'
-import { eventually } from '../signals.ts'
-import { type MessageView, type Wiring, wire } from '../wiring.ts'
+import { type ReceivedMessage, type Receiver, startReceiver } from '../system/receiver.ts'
+import { type Service, startService } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
+import { type MessageView, type Wiring, wire } from '../system/wiring.ts'
 
 export interface SentRequest {
   path: string

@@ -13,8 +13,8 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type BrowserContext, type CDPSession, type Browser as Chromium, chromium, type Page } from 'playwright-core'
-import type { Service } from '../service.ts'
-import { DEADLINE_MS, eventually } from '../signals.ts'
+import type { Service } from '../system/service.ts'
+import { DEADLINE_MS, eventually } from '../system/signals.ts'
 
 /** Chromium's sandbox does not work for root in a container. The isolation of pages from each other stays enabled. */
 const ARGS = ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none', '--hide-scrollbars', '--disable-dev-shm-usage']

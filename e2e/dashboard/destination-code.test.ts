@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { IS_LONG } from '../long-tests.ts'
-import { startReceiver } from '../receiver.ts'
-import type { Service } from '../service.ts'
-import { eventually } from '../signals.ts'
+import { IS_LONG } from '../system/long-tests.ts'
+import { startReceiver } from '../system/receiver.ts'
+import type { Service } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './browser.ts'
 import { end, type Scene, shopTraffic, startScene } from './scene.ts'
 

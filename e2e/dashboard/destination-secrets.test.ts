@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startReceiver } from '../receiver.ts'
+import { startReceiver } from '../system/receiver.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 import { end, startScene } from './scene.ts'
 

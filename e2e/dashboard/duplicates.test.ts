@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { startReceiver } from '../receiver.ts'
-import { track } from '../service.ts'
+import { startReceiver } from '../system/receiver.ts'
+import { track } from '../system/service.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 import { end, startScene } from './scene.ts'
 

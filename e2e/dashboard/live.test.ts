@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Analytics } from '@switchyard/node'
-import { track } from '../service.ts'
-import { eventually } from '../signals.ts'
+import { track } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 import { startBrowser, type Tab, type TestBrowser } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'
 

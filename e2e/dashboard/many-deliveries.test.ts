@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { IS_LONG } from '../long-tests.ts'
+import { IS_LONG } from '../system/long-tests.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'
 

@@ -10,9 +10,9 @@ import { generateKeyPairSync } from 'node:crypto'
 import { Analytics } from '@switchyard/node'
 import { PAGE_PATHS } from '../../packages/server/src/dashboard/paths.ts'
 import { buildDashboard } from '../../scripts/build-dashboard.ts'
-import { type Receiver, startReceiver } from '../receiver.ts'
-import { type Service, type ServiceOptions, startService } from '../service.ts'
-import { eventually } from '../signals.ts'
+import { type Receiver, startReceiver } from '../system/receiver.ts'
+import { type Service, type ServiceOptions, startService } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 
 export type ReceiverName = 'warehouse' | 'crm' | 'refusing' | 'dead' | 'slow'
 

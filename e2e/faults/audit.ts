@@ -3,8 +3,8 @@
 // arrived twice. Returns counts, and a sentence for each difference.
 
 import { RESUME_MS } from '../cluster/cluster.ts'
-import { callControl, type DeliveryView, type LedgerRow, type SourceStats, TOKEN } from '../service.ts'
-import { eventually } from '../signals.ts'
+import { callControl, type DeliveryView, type LedgerRow, type SourceStats, TOKEN } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 import { type FinalState, LETTERS, type TalliedDestination } from './destinations.ts'
 import type { RoundResult } from './fault.ts'
 import { numberOf } from './numbered-message.ts'

@@ -2,8 +2,8 @@
 // socket directly; they end the connection, because the server would hold back its answer to the next request.
 
 import type { Socket } from 'node:net'
-import { drip, pour } from '../raw-receiver.ts'
-import type { Answer } from '../receiver.ts'
+import { drip, pour } from '../system/raw-receiver.ts'
+import type { Answer } from '../system/receiver.ts'
 import type { Random } from './random.ts'
 
 export interface BadAnswer {

@@ -5,8 +5,8 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Receiver, startReceiver } from '../receiver.ts'
-import { eventually } from '../signals.ts'
+import { type Receiver, startReceiver } from '../system/receiver.ts'
+import { eventually } from '../system/signals.ts'
 import type { Random } from './random.ts'
 import { sendBatch } from './send-batch.ts'
 import type { System } from './system.ts'

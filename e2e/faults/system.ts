@@ -9,8 +9,8 @@
 import type { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { type Cluster, Node, startCluster } from '../cluster/cluster.ts'
 import { startTraffic, type Traffic } from '../cluster/traffic.ts'
-import { callControl, type ServiceOptions, startService, TOKEN } from '../service.ts'
-import { eventually } from '../signals.ts'
+import { callControl, type ServiceOptions, startService, TOKEN } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 import {
   type PlannedDestination,
   startDestinations,

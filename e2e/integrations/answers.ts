@@ -1,8 +1,8 @@
 // What the tools of the integrations answer: `{}`, unless an integration needs more to go on. Depends on the request alone, so that the service
 // and a direct call get the same answers.
 
-import type { GatewayRequest } from '../fixtures/recording-gateway.ts'
-import type { Answer } from '../receiver.ts'
+import type { Answer } from '../system/receiver.ts'
+import type { GatewayRequest } from './gateway/recording-gateway.ts'
 
 /** The first that fits counts. */
 const ANSWERS: readonly [host: RegExp, path: RegExp, answer: unknown][] = [

@@ -2,12 +2,12 @@
 // one service; each has a source of its own, so that it gets its own events only. Requests do not say which destination made them, so the
 // comparison looks for each request of the library among all requests of the service.
 
-import type { GatewayRequest } from '../fixtures/recording-gateway.ts'
-import { startGateway } from '../fixtures/recording-gateway.ts'
-import { startService } from '../service.ts'
-import { type Delivery, type Reachable, type Wiring, wire } from '../wiring.ts'
+import { startService } from '../system/service.ts'
+import { type Delivery, type Reachable, type Wiring, wire } from '../system/wiring.ts'
 import { answerFor } from './answers.ts'
 import type { IntegrationCase } from './cases.ts'
+import type { GatewayRequest } from './gateway/recording-gateway.ts'
+import { startGateway } from './gateway/recording-gateway.ts'
 import { type Library, startLibrary } from './library-process.ts'
 import { normalizedRequest } from './normalized-request.ts'
 

@@ -6,8 +6,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { type Gateway, type GatewayRequest, startGateway } from '../fixtures/recording-gateway.ts'
 import type { DirectCall, DirectResult } from './direct-calls.ts'
+import { type Gateway, type GatewayRequest, startGateway } from './gateway/recording-gateway.ts'
 
 export interface LibraryCall {
   /** Null if there were none in time, or the process ended. */

@@ -2,7 +2,7 @@
 // times close to now are replaced.
 
 import { gunzipSync } from 'node:zlib'
-import type { GatewayRequest } from '../fixtures/recording-gateway.ts'
+import type { GatewayRequest } from './gateway/recording-gateway.ts'
 
 /** Say nothing about what is sent; the length follows from the body. */
 const LEFT_OUT = new Set(['connection', 'content-length', 'date', 'host', 'transfer-encoding'])

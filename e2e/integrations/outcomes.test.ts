@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { type Gateway, type GatewayRequest, startGateway } from '../fixtures/recording-gateway.ts'
-import { type Answer, startReceiver } from '../receiver.ts'
-import { type Service, startService } from '../service.ts'
-import { type AttemptView, type Delivery, type Wiring, wire } from '../wiring.ts'
+import { type Answer, startReceiver } from '../system/receiver.ts'
+import { type Service, startService } from '../system/service.ts'
+import { type AttemptView, type Delivery, type Wiring, wire } from '../system/wiring.ts'
+import { type Gateway, type GatewayRequest, startGateway } from './gateway/recording-gateway.ts'
 
 const SLACK_URL = 'https://hooks.slack.com/services/T000/B000/sample'
 /** Attempts do not contain the path, which is a credential. */

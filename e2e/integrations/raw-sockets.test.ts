@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startReceiver } from '../receiver.ts'
-import { startService } from '../service.ts'
-import { wire } from '../wiring.ts'
+import { startReceiver } from '../system/receiver.ts'
+import { startService } from '../system/service.ts'
+import { wire } from '../system/wiring.ts'
 
 const KAFKA = {
   name: 'Kafka',

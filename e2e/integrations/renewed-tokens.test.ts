@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startInProcess } from '../in-process.ts'
-import { type Receiver, startReceiver } from '../receiver.ts'
-import { eventually } from '../signals.ts'
-import { wire } from '../wiring.ts'
+import { startInProcess } from '../system/in-process.ts'
+import { type Receiver, startReceiver } from '../system/receiver.ts'
+import { eventually } from '../system/signals.ts'
+import { wire } from '../system/wiring.ts'
 
 interface Audited {
   actor: object
@@ -49,7 +49,7 @@ test('a refresh token that replaces another one is stored: after a restart it is
   const { used } = tool
   const log: string[] = []
   await using service = await startInProcess({
-    integrations: new URL('../fixtures/rotating-tokens/', import.meta.url),
+    integrations: new URL('./rotating-tokens/', import.meta.url),
     onLog: (line) => log.push(line),
   })
   const renewals = async (): Promise<Audited[]> => (await service.api<{ data: Audited[] }>('/audit?action=destination.renew-tokens')).data

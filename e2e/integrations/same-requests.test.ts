@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IS_LONG } from '../long-tests.ts'
+import { IS_LONG } from '../system/long-tests.ts'
 import { integrationCases } from './cases.ts'
 import { compareRequests } from './compare-requests.ts'
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IS_LONG } from '../long-tests.ts'
+import { IS_LONG } from '../system/long-tests.ts'
 import { check, type Model } from './checker.ts'
 import { MUTANT_BOUNDS, MUTANTS, type Mutant } from './mutants.ts'
 import { createProtocol } from './protocol.ts'

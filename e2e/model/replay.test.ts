@@ -22,7 +22,7 @@ import { createDatabase, type TestDatabase } from '../../packages/server/src/sto
 import { openAt } from '../../packages/server/src/store/postgres/fixtures/temp-store.ts'
 import type { PostgresStore } from '../../packages/server/src/store/postgres/store.ts'
 import { ClaimLost, type Shipment } from '../../packages/server/src/store/store.ts'
-import { IS_LONG } from '../long-tests.ts'
+import { IS_LONG } from '../system/long-tests.ts'
 import type { Step } from './checker.ts'
 import { isEnd } from './invariants.ts'
 import { createProtocol } from './protocol.ts'

@@ -2,9 +2,9 @@
 // never killed, so that growth would show.
 
 import { statSync } from 'node:fs'
-import { childrenOf } from '../child-processes.ts'
 import { percentile } from '../cluster/latency.ts'
 import { type System, type SystemOptions, startSystem } from '../faults/system.ts'
+import { childrenOf } from '../system/child-processes.ts'
 import { usageOf } from './processes.ts'
 
 /** One line of the table: medians and percentiles since the line before. */

@@ -1,9 +1,9 @@
 // The faults of a soak, one every few minutes. None of them ends the first node, which is the one that is measured.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { childrenOf } from '../child-processes.ts'
 import type { Random } from '../faults/random.ts'
 import type { System } from '../faults/system.ts'
+import { childrenOf } from '../system/child-processes.ts'
 
 interface SoakFault {
   name: string

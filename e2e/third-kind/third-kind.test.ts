@@ -12,8 +12,8 @@ import type * as AppModule from '../../packages/server/src/app.ts'
 import { readConfig } from '../../packages/server/src/config.ts'
 import { createLog } from '../../packages/server/src/logging/log.ts'
 import { newStoreLocation, type StoreLocation } from '../../packages/server/src/store/fixtures/test-store.ts'
-import { callControl, TOKEN } from '../service.ts'
-import { eventually } from '../signals.ts'
+import { callControl, TOKEN } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 
 const repository = join(import.meta.dirname, '..', '..')
 const copy = mkdtempSync(join(tmpdir(), 'switchyard-third-kind-'))

@@ -2,7 +2,7 @@
 // way. It records every request that was refused, by itself or by a node.
 
 import type { ServerResponse } from 'node:http'
-import { type Answer, type Arrival, type Receiver, startReceiver } from '../../receiver.ts'
+import { type Answer, type Arrival, type Receiver, startReceiver } from '../../system/receiver.ts'
 
 export interface LoadBalancer extends AsyncDisposable {
   url: string

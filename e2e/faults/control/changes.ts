@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Node } from '../../cluster/cluster.ts'
-import { eventually } from '../../signals.ts'
+import { eventually } from '../../system/signals.ts'
 import type { Random } from '../random.ts'
 import type { System } from '../system.ts'
 import { type Call, unexplained } from './explain.ts'

@@ -2,7 +2,7 @@
 // it is not known which destinations must get them. It is known if nothing that decides it has changed since all nodes agreed on the configuration.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Arrival, type Receiver, startReceiver } from '../../receiver.ts'
+import { type Arrival, type Receiver, startReceiver } from '../../system/receiver.ts'
 import type { Random } from '../random.ts'
 import { sendBatch } from '../send-batch.ts'
 import type { Call } from './explain.ts'

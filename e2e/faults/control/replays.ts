@@ -1,6 +1,6 @@
 // Replay jobs, while nodes are killed: every node knows an acknowledged job, the job ends, and a cancelled job stays cancelled.
 
-import { eventually } from '../../signals.ts'
+import { eventually } from '../../system/signals.ts'
 import { attempt, type Directory, list } from './requests.ts'
 
 interface Job {

@@ -1,6 +1,6 @@
 // Operations of the model as requests to the control API, and answers of the API as states of the model. Ids are known only here.
 
-import { TOKEN } from '../../service.ts'
+import { TOKEN } from '../../system/service.ts'
 import { KINDS, type Kind, type Operation, type Resource, type State, shown, sortedJson } from './model.ts'
 
 /** Everything that these operations create has a name that starts with this. */

@@ -2,7 +2,7 @@
 // from before are purged; and each destination of the sources gets a delete message. A request whose answer was lost is there completely,
 // with its suppressions, or not at all.
 
-import { eventually } from '../../signals.ts'
+import { eventually } from '../../system/signals.ts'
 import type { Messages, Sent } from './messages.ts'
 import type { State } from './model.ts'
 import { attempt, type Directory, list } from './requests.ts'

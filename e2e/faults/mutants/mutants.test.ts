@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { IS_LONG } from '../../long-tests.ts'
+import { IS_LONG } from '../../system/long-tests.ts'
 import { MUTANTS } from './mutants.ts'
 import { mutated, urlOf } from './mutated-source.ts'
 import { describeVerdict, faultOf, runMutant } from './run-mutants.ts'

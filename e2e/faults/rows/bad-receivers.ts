@@ -3,8 +3,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { percentile } from '../../cluster/latency.ts'
-import type { Answer, Behaviour } from '../../receiver.ts'
-import { eventually } from '../../signals.ts'
+import type { Answer, Behaviour } from '../../system/receiver.ts'
+import { eventually } from '../../system/signals.ts'
 import { BAD_ANSWERS_TO_INTEGRATIONS, type BadAnswer, badAnswers, LONG_RETRY_AFTER, REDIRECTED_PATH } from '../bad-answers.ts'
 import { type FinalState, LETTERS, type PlannedDestination, type TalliedDestination, USUAL_DESTINATIONS } from '../destinations.ts'
 import type { Fault, Injection } from '../fault.ts'

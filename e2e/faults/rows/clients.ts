@@ -1,7 +1,7 @@
 // The client library, @switchyard/node: its process is killed, the service is away, and requests are refused.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Answer } from '../../receiver.ts'
+import type { Answer } from '../../system/receiver.ts'
 import { clientsOf, startClients } from '../clients/clients.ts'
 import type { Fault, Injection } from '../fault.ts'
 import type { Random } from '../random.ts'

@@ -2,10 +2,10 @@
 // that changes Date in the nodes, and once with libfaketime, where it is installed: in the nodes and in PostgreSQL.
 
 import { PostgresServer } from '../../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
-import { createFakeClock, type FakeClock, whyNoLibfaketime } from '../../libfaketime.ts'
-import type { ServiceOptions } from '../../service.ts'
-import { eventually } from '../../signals.ts'
-import { createWallClock } from '../../wall-clock.ts'
+import { createFakeClock, type FakeClock, whyNoLibfaketime } from '../../machine-faults/libfaketime.ts'
+import { createWallClock } from '../../machine-faults/wall-clock.ts'
+import type { ServiceOptions } from '../../system/service.ts'
+import { eventually } from '../../system/signals.ts'
 import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
 import { numberedMessage, numberOf } from '../numbered-message.ts'
 import type { Random } from '../random.ts'

@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eventually } from '../../signals.ts'
+import { eventually } from '../../system/signals.ts'
 import type { Fault, Injection } from '../fault.ts'
 import { injected } from '../round.ts'
 import { durationOf } from './database-network.ts'

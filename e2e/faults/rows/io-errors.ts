@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { replaceFile } from '../../replace-file.ts'
-import { eventually } from '../../signals.ts'
-import type { ErrorKind, StoreErrors } from '../../store-errors.ts'
+import { replaceFile } from '../../machine-faults/replace-file.ts'
+import type { ErrorKind, StoreErrors } from '../../machine-faults/store-errors.ts'
+import { eventually } from '../../system/signals.ts'
 import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
 import { injectedRound } from '../round.ts'
 
@@ -29,7 +29,7 @@ async function ioErrorRound(options: RoundOptions): Promise<RoundResult> {
   const caused = (): Record<ErrorKind, number> | undefined =>
     existsSync(`${control}.caused`) ? (JSON.parse(readFileSync(`${control}.caused`, 'utf8')) as Record<ErrorKind, number>) : undefined
   recover()
-  const preload = `${pathToFileURL(join(import.meta.dirname, '..', '..', 'store-errors.ts')).href}?file=${encodeURIComponent(control)}`
+  const preload = `${pathToFileURL(join(import.meta.dirname, '..', '..', 'machine-faults', 'store-errors.ts')).href}?file=${encodeURIComponent(control)}`
   try {
     return await injectedRound(
       {

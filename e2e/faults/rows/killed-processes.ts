@@ -1,8 +1,8 @@
 // Processes that are killed: a node, an integration host, and the PostgreSQL server.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { childrenOf, killProcess } from '../../child-processes.ts'
-import { eventually } from '../../signals.ts'
+import { childrenOf, killProcess } from '../../system/child-processes.ts'
+import { eventually } from '../../system/signals.ts'
 import type { Fault, Injection } from '../fault.ts'
 import { injected } from '../round.ts'
 import { clusterOf } from '../system.ts'

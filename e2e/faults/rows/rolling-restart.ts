@@ -1,7 +1,7 @@
 // Nodes that are stopped and started in an orderly way, one after the other, as in an upgrade. A node that stops waits for the responses to
 // its requests, and until their outcomes are recorded, so nothing may arrive twice unless that takes longer than the time for a stop.
 
-import type { Ended } from '../../service.ts'
+import type { Ended } from '../../system/service.ts'
 import type { Fault, Injection } from '../fault.ts'
 import { injected } from '../round.ts'
 import { clusterOf, type System } from '../system.ts'

@@ -1,5 +1,5 @@
 // Stores of earlier versions are opened by this one while senders call, and processes are killed during the migration.
-// SQLite: files that earlier versions wrote (e2e/fixtures). PostgreSQL: the later steps of the schema are undone in a database that is in use.
+// SQLite: files that earlier versions wrote (e2e/store/fixtures). PostgreSQL: the later steps of the schema are undone in a database that is in use.
 
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -13,9 +13,9 @@ import { ADVISORY_LOCKS } from '../../../packages/server/src/store/postgres/sess
 import { MIGRATIONS } from '../../../packages/server/src/store/sqlite/schema/migrations.ts'
 import { type Cluster, Node, SECRET_KEY } from '../../cluster/cluster.ts'
 import { startTraffic } from '../../cluster/traffic.ts'
-import { type Arrival, startReceiver } from '../../receiver.ts'
-import { callControl, type LedgerRow, runService, type Service, startService, TOKEN } from '../../service.ts'
-import { createWallClock } from '../../wall-clock.ts'
+import { createWallClock } from '../../machine-faults/wall-clock.ts'
+import { type Arrival, startReceiver } from '../../system/receiver.ts'
+import { callControl, type LedgerRow, runService, type Service, startService, TOKEN } from '../../system/service.ts'
 import { auditSystem } from '../audit.ts'
 import { type TalliedDestination, Tally, USUAL_DESTINATIONS } from '../destinations.ts'
 import type { Fault, Injection, RoundOptions, RoundResult } from '../fault.ts'
@@ -118,7 +118,7 @@ async function killAtRandom(run: ReturnType<typeof runService>, isMigrating: () 
 
 // ── SQLite ──
 
-const FIXTURES = join(import.meta.dirname, '..', '..', 'fixtures')
+const FIXTURES = join(import.meta.dirname, '..', '..', 'store', 'fixtures')
 const STORES = globSync('*.db.gz', { cwd: FIXTURES })
   .map((file) => basename(file, '.db.gz'))
   .sort()

@@ -1,5 +1,5 @@
 // How the documentation is served: its paths, content security policy and caching, and that only the files of the build are accessible. The built
-// site itself is tested in e2e/docs.test.ts.
+// site itself is tested in e2e/documentation/docs.test.ts.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'

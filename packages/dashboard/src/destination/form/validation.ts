@@ -1,5 +1,5 @@
 // Validates the settings that every destination has while they are typed, by the same rules as the control API: the limits are generated
-// (api/rules.ts). The API decides; e2e/destination-rules.test.ts checks that the two agree. Pure.
+// (api/rules.ts). The API decides; e2e/control/destination-rules.test.ts checks that the two agree. Pure.
 
 import { FIELDS, type MESSAGE_TYPES, RESERVED_NAMES } from '../../api/rules.ts'
 import { parseDuration, writeDuration } from './durations.ts'

@@ -1,5 +1,5 @@
 // A service that fails in the middle of an apply, which cannot be provoked from outside. The rest is tested with a real service in
-// e2e/command-line-operations.test.ts.
+// e2e/command-line/operations.test.ts.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
 // The operations besides the two APIs: health checks, metrics, the OpenAPI document and access tokens. They are served by app.ts and by
-// stages without control routes, so they are described here by hand; e2e/api-description.test.ts compares the two.
+// stages without control routes, so they are described here by hand; e2e/control/api-description.test.ts compares the two.
 
 import type { JsonSchema } from '../../api/schema.ts'
 import type { Answer, Operation } from './operation.ts'

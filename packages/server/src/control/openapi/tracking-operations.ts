@@ -1,5 +1,5 @@
 // The operations of the tracking API. The stage that serves it (ingest/) writes directly to the socket and has no schemas, so the API is
-// described here by hand; e2e/api-description.test.ts compares this description with the service.
+// described here by hand; e2e/control/api-description.test.ts compares this description with the service.
 
 import { MAX_BATCH_MESSAGES, MAX_MESSAGE_ID_LENGTH, MESSAGE_TYPES, type MessageType, type RefusalCode } from '@switchyard/protocol'
 import { WARNINGS } from '../../api/message-warnings.ts'

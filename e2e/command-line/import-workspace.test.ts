@@ -1,0 +1,288 @@
+// `switchyard import-workspace` against a real service with the real catalogue: an export in the documented format of Segment's Public API
+// becomes sources, destinations and subscriptions; what cannot be imported is listed; a second run creates nothing.
+
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { promisify } from 'node:util'
+import {
+  destinationOf,
+  exportedWorkspace,
+  pageOf,
+  sourceOf,
+  subscriptionOf,
+} from '../../packages/server/src/commands/workspace/fixtures/exported-workspace.ts'
+import { parseWorkspace } from '../../packages/server/src/commands/workspace/workspace-export.ts'
+import { blocksOf, ROOT } from '../documentation/documentation.ts'
+import { says, switchyard, switchyardWith } from '../system/command-line.ts'
+import { type Service, startService } from '../system/service.ts'
+
+interface Listed {
+  name: string
+  outcome: string
+  reason: string | null
+  notes: string[]
+}
+interface Report {
+  dryRun: boolean
+  sources: (Listed & { id: string | null; writeKeys: string[] })[]
+  destinations: (Listed & { missingSecrets: string[]; subscriptions: (Listed & { action: string })[] })[]
+  others: { part: string; count: number }[]
+  secrets: Record<string, object>
+}
+
+let service: Service
+let folder: string
+before(async () => {
+  service = await startService()
+  folder = mkdtempSync(join(tmpdir(), 'switchyard-workspace-'))
+})
+after(async () => {
+  await service[Symbol.asyncDispose]()
+  rmSync(folder, { recursive: true })
+})
+
+function saved(name: string, value: unknown): string {
+  const path = join(folder, name)
+  writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value))
+  return path
+}
+
+async function run(...args: string[]): Promise<{ code: number | null; report: Report; stderr: string }> {
+  const { code, stdout, stderr } = await switchyard(service, 'import-workspace', ...args, '--json')
+  return { code, report: JSON.parse(stdout) as Report, stderr }
+}
+
+const outcomes = (listed: readonly Listed[]): Record<string, string> =>
+  Object.fromEntries(listed.map(({ name, outcome }) => [name, outcome]))
+const names = async (path: string): Promise<string[]> =>
+  (await service.api<{ data: { name: string }[] }>(path)).data.map(({ name }) => name)
+
+suite('import-workspace', { concurrency: false }, () => {
+  test('a dry run lists everything of the export and changes nothing', async () => {
+    const before = [await names('/sources'), await names('/destinations')]
+    const { code, report } = await run(saved('workspace.json', exportedWorkspace()), '--dry-run')
+    assert.equal(code, 5)
+    assert.deepEqual(outcomes(report.sources), { 'Web shop': 'create', App: 'create', stripe: 'not_supported' })
+    assert.deepEqual(outcomes(report.destinations), {
+      Slack: 'create',
+      'Amplitude (Actions)': 'needs_secrets',
+      HubSpot: 'needs_secrets',
+      Attio: 'not_supported',
+      'Universal Analytics': 'not_supported',
+      Fullstory: 'not_supported',
+      'Brand new': 'not_supported',
+      Payments: 'not_supported',
+    })
+    const [slack] = report.destinations
+    assert.deepEqual(
+      slack?.subscriptions.map(({ name, outcome }) => [name, outcome]),
+      [
+        ['Orders', 'create'],
+        ['Broken trigger', 'not_supported'],
+      ],
+    )
+    assert.match(slack?.subscriptions[1]?.reason ?? '', /subscribe/)
+    assert.deepEqual(
+      report.others.map(({ part, count }) => [part, count]),
+      [['warehouses', 1]],
+    )
+    assert.deepEqual(Object.keys(report.secrets), ['Amplitude (Actions)', 'HubSpot'])
+    assert.deepEqual([await names('/sources'), await names('/destinations')], before)
+  })
+
+  test('a run creates what it can, with the write keys; the next one, with secrets, the rest; a third nothing', async () => {
+    const file = saved('workspace.json', exportedWorkspace())
+    const first = await run(file)
+    assert.equal(first.code, 1, 'something is not imported')
+    assert.deepEqual([outcomes(first.report.sources)['Web shop'], outcomes(first.report.destinations)['Slack']], ['created', 'created'])
+    const { data: sources } = (await service.api('/sources')) as {
+      data: { id: string; name: string; enabled: boolean; writeKeys: string[] }[]
+    }
+    const shop = sources.find(({ name }) => name === 'Web shop')
+    assert.deepEqual(shop?.writeKeys, ['key-of-web_shop'])
+    assert.equal(sources.find(({ name }) => name === 'App')?.enabled, false)
+    const answer = await fetch(`${service.url}/v1/track`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('key-of-web_shop:').toString('base64')}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ userId: 'u', event: 'Opened' }),
+    })
+    assert.equal(answer.status, 200, 'clients have to change only the host')
+
+    const secrets = saved('secrets.yaml', 'Amplitude (Actions):\n  apiKey: env:AMPLITUDE_KEY\n  secretKey: s3cret-of-amplitude\n')
+    const env = { AMPLITUDE_KEY: 'k3y-of-amplitude' }
+    const second = await switchyardWith(env, service, 'import-workspace', file, '--secrets', secrets, '--json')
+    const report = JSON.parse(second.stdout) as Report
+    assert.deepEqual([outcomes(report.destinations)['Slack'], outcomes(report.destinations)['Amplitude (Actions)']], ['exists', 'created'])
+    assert.doesNotMatch(second.stdout + second.stderr, /k3y-of|s3cret-of/)
+    const { data: destinations } = (await service.api('/destinations')) as {
+      data: {
+        name: string
+        type: string
+        integration: string
+        sourceIds: string[]
+        settings: Record<string, unknown>
+        subscriptions: { name: string; action: string; subscribe: string; mapping: object; enabled: boolean }[]
+      }[]
+    }
+    const amplitude = destinations.find(({ name }) => name === 'Amplitude (Actions)')
+    assert.deepEqual([amplitude?.type, amplitude?.integration, amplitude?.sourceIds], ['integration', 'actions-amplitude', [shop?.id]])
+    assert.equal(amplitude?.settings['endpoint'], 'europe')
+    assert.deepEqual(
+      amplitude?.subscriptions.map(({ name, action, subscribe, mapping, enabled }) => ({ name, action, subscribe, mapping, enabled })),
+      [
+        {
+          name: 'Events',
+          action: 'logEventV2',
+          subscribe: 'type = "track"',
+          mapping: { user_id: { '@path': '$.userId' }, event_type: { '@path': '$.event' } },
+          enabled: true,
+        },
+      ],
+    )
+
+    const count = [(await names('/sources')).length, (await names('/destinations')).length]
+    const third = await switchyardWith(env, service, 'import-workspace', file, '--secrets', secrets)
+    assert.match(third.stdout, /Created 0 sources and 0 destinations\. 4 already exist\. 1 needs secrets\. 6 cannot be imported\./)
+    assert.deepEqual([(await names('/sources')).length, (await names('/destinations')).length], count)
+    assert.equal((await switchyardWith(env, service, 'import-workspace', file, '--secrets', secrets, '--dry-run')).code, 1)
+  })
+
+  test('the text lists reasons, and the secrets to fill in as a file', async () => {
+    const { stdout } = await switchyard(service, 'import-workspace', saved('workspace.json', exportedWorkspace()), '--dry-run')
+    for (const expected of [
+      /^! source stripe: It is a cloud source/m,
+      /^! destination Universal Analytics \(google-analytics, from Web shop\): Google Analytics Classic is a classic destination/m,
+      /^\? destination HubSpot .*: Its settings need oauth\.$/m,
+      /^! warehouses \(1\): Switchyard does not load warehouses\.$/m,
+      /"oauth": \{\n +"clientId": "…",/,
+    ])
+      assert.match(stdout, expected)
+  })
+
+  test('an export of which everything can be imported exits with 0', async () => {
+    const parts = {
+      sources: [sourceOf('src-web', 'all_good', { name: 'All good' })],
+      destinations: [destinationOf('d', 'actions-slack', { name: 'All good in Slack' })],
+      subscriptions: [subscriptionOf('s', 'd', 'postToChannel', { settings: { url: 'https://hooks.example.com', text: 'x' } })],
+    }
+    assert.match(await says(service, 'import-workspace', saved('good.json', parts)), /^Created 1 source and 1 destination\.$/m)
+    assert.match(
+      await says(service, 'import-workspace', saved('good.json', parts)),
+      /^Created 0 sources and 0 destinations\. 2 already exist\.$/m,
+    )
+  })
+
+  test('a hostile file is rejected with exit code 2, and changes nothing', async () => {
+    const before = [await names('/sources'), await names('/destinations')]
+    const hostile: [value: unknown, expected: RegExp][] = [
+      ['{"data":', /is not valid JSON/],
+      [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, /not valid JSON|must be an object/],
+      [{ data: { sources: 'all' } }, /sources must be a list/],
+      [pageOf('sources', [sourceOf('a', 'a'), { ...sourceOf('b', 'b'), name: { toString: 1 } }]), /sources\[1\]\.name must be a string/],
+    ]
+    for (const [value, expected] of hostile) {
+      const { code, stderr } = await switchyard(service, 'import-workspace', saved('hostile.json', value))
+      assert.deepEqual([code, expected.test(stderr)], [2, true], stderr)
+    }
+    const large = saved('large.json', '')
+    truncateSync(large, 65 * 1024 * 1024)
+    assert.match((await switchyard(service, 'import-workspace', large)).stderr, /larger than 64 MiB/)
+    assert.match((await switchyard(service, 'import-workspace', join(folder, 'nothing.json'))).stderr, /no such file/)
+    assert.deepEqual([await names('/sources'), await names('/destinations')], before)
+  })
+
+  test('names, keys and settings that the service rejects are listed, and the rest is imported', async () => {
+    const parts = {
+      sources: [
+        sourceOf('long', 'long', { name: 'x'.repeat(101) }),
+        sourceOf('bad-key', 'bad_key', { writeKeys: ['not a key'] }),
+        sourceOf('fine', 'fine', { name: 'Fine \u001b[31m source', writeKeys: [] }),
+        sourceOf('ok', 'ok_source'),
+      ],
+      destinations: [
+        destinationOf('d1', 'actions-slack', { name: 'Of a rejected source', sourceId: 'long' }),
+        destinationOf('d2', '__proto__', { name: 'Prototype', sourceId: 'ok' }),
+        destinationOf('d3', 'actions-amplitude', {
+          name: 'Wrong choice',
+          sourceId: 'ok',
+          settings: { apiKey: 'a', secretKey: 'b', endpoint: 'the moon' },
+        }),
+        destinationOf('d4', '../../sources', { name: 'Path', sourceId: 'ok' }),
+        destinationOf('d5', 'actions-slack', { name: 'Webhooks', sourceId: 'ok' }),
+      ],
+    }
+    const { code, report } = await run(saved('rejected.json', parts))
+    assert.equal(code, 1)
+    assert.deepEqual(Object.values(outcomes(report.sources)), ['not_supported', 'not_supported', 'not_supported', 'created'])
+    assert.deepEqual(
+      Object.values(outcomes(report.destinations)),
+      Array.from({ length: 5 }, () => 'not_supported'),
+    )
+    for (const { reason } of [...report.sources.slice(0, 3), ...report.destinations]) assert.ok(reason)
+  })
+
+  test('--secrets for a destination that is not in the export is an error', async () => {
+    const secrets = saved('other.json', { Nobody: { apiKey: 'x' } })
+    const { code, stderr } = await switchyard(
+      service,
+      'import-workspace',
+      saved('workspace.json', exportedWorkspace()),
+      '--secrets',
+      secrets,
+    )
+    assert.deepEqual([code, /no destination with the name Nobody/.test(stderr)], [2, true])
+  })
+})
+
+interface SegmentPage {
+  data: Record<string, { destinationId: string }[]>
+}
+
+/** Stands in for Segment's Public API: lists in pages of two, only with a token, and subscriptions only in the alpha version. */
+async function startSegment(): Promise<AsyncDisposable & { url: string }> {
+  const all = (part: string): { destinationId: string }[] => (exportedWorkspace() as SegmentPage[]).flatMap(({ data }) => data[part] ?? [])
+  const server = createServer(({ url = '', headers }, response) => {
+    const { pathname, searchParams } = new URL(url, 'http://segment')
+    const [, destination, part = ''] = /^\/(?:destinations\/([^/]+)\/)?(\w+)$/.exec(pathname) ?? []
+    const version = destination === undefined ? 'v1' : 'v1alpha'
+    if (headers.authorization !== 'Bearer token-of-segment') return response.writeHead(401).end('{"errors":[]}')
+    if (headers.accept !== `application/vnd.segment.${version}+json` || searchParams.get('pagination.count') !== '200')
+      return response.writeHead(422).end('{"errors":[]}')
+    const entries = all(part).filter(({ destinationId }) => destination === undefined || destinationId === destination)
+    const start = Number(Buffer.from(searchParams.get('pagination.cursor') ?? '', 'base64').toString())
+    const next = start + 2 < entries.length ? Buffer.from(String(start + 2)).toString('base64') : null
+    const pagination = { current: 'MA==', next, totalEntries: entries.length }
+    return response.end(JSON.stringify({ data: { [part]: entries.slice(start, start + 2), pagination } }, null, 2))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+const LACKS_JQ = spawnSync('jq', ['--version']).status !== 0 && 'jq is not installed'
+
+test('the script of the guide exports every page of a workspace', { skip: LACKS_JQ }, async () => {
+  await using segment = await startSegment()
+  const guide = readFileSync(join(ROOT, 'docs/guide/move-a-segment-workspace.md'), 'utf8')
+  const script = blocksOf(guide).find(({ text }) => text.includes('pages()'))?.text ?? ''
+  const run = (token: string): Promise<unknown> =>
+    promisify(execFile)('sh', ['-c', script], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], SEGMENT_API: segment.url, SEGMENT_TOKEN: token },
+    })
+  await run('token-of-segment')
+  const exported = readFileSync(join(folder, 'workspace.json'), 'utf8')
+  assert.deepEqual(parseWorkspace(exported, 'exported'), parseWorkspace(JSON.stringify(exportedWorkspace()), 'expected'))
+  await assert.rejects(run('another'), /401/)
+})

@@ -1,0 +1,119 @@
+// The service is told to stop while it is at work. It ends by itself, in time and with 0; what was acknowledged is there
+// at the next start, and what could be finished is not sent again.
+
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { suite, test } from 'node:test'
+import { startReceiver } from '../system/receiver.ts'
+import { startSender } from '../system/sender.ts'
+import { type Ended, startService, track } from '../system/service.ts'
+
+suite('told to stop', { concurrency: 3 }, () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`${signal} under load: exit 0 within 10 s, nothing lost, nothing sent twice`, async () => {
+      await using receiver = await startReceiver()
+      await using first = await startService()
+      await first.destination({ urls: [receiver.url] })
+      let service = first
+      using sender = startSender(() => service, { parallel: 8 })
+      await sender.until(() => sender.acknowledged.size >= 300)
+      await receiver.until(() => receiver.arrivals.length >= 100)
+      service.kill(signal)
+      assertStopped(await service.ended)
+      assert.deepEqual(
+        service.log().filter(({ level }) => level !== 'info'),
+        [],
+      )
+
+      service = await first.restart()
+      sender.resume()
+      await sender.finish()
+      const [ledger] = await service.settled(sender.sent.size)
+      assert.deepEqual(await service.ledger({ recount: true }), [ledger])
+      assert.equal(ledger?.delivered, sender.sent.size)
+      assert.equal((await service.stats()).accepted, sender.sent.size)
+      assert.equal(receiver.byMessageId.size, sender.sent.size)
+      assert.equal(receiver.arrivals.length, sender.sent.size)
+      assert.ok(
+        [...sender.refusals.keys()].every((status) => status === 503),
+        [...sender.refusals.keys()].join(),
+      )
+    })
+  }
+
+  test('SIGTERM while a receiver hangs: exit 0 within 10 s, and it is tried again after the restart', async () => {
+    await using hanging = await startReceiver(() => ({ hang: true }))
+    await using quick = await startReceiver()
+    await using first = await startService()
+    await first.destination({ name: 'hanging', urls: [hanging.url] })
+    await first.destination({ name: 'quick', urls: [quick.url] })
+    assert.equal((await first.send(ids(20).map((id) => track(id)))).status, 200)
+    await hanging.until(() => hanging.byMessageId.size === 20)
+    await quick.until(() => quick.byMessageId.size === 20)
+    assertStopped(await first.stop())
+
+    hanging.answer = () => undefined
+    const service = await first.restart()
+    const ledger = await service.settled(40)
+    assert.deepEqual(await service.ledger({ recount: true }), ledger)
+    assert.deepEqual(
+      ledger.map(({ delivered }) => delivered),
+      [20, 20],
+    )
+    assert.equal(quick.arrivals.length, 20)
+    assert.equal(hanging.arrivals.length, 40)
+  })
+
+  test('SIGTERM while a client drips its request: exit 0 within 10 s, and the client is not told that it was accepted', async () => {
+    await using service = await startService()
+    const { hostname, port } = new URL(service.url)
+    const client = connect(Number(port), hostname)
+    let answer = ''
+    client.setEncoding('latin1').on('data', (text: string) => (answer += text))
+    client.on('error', () => {})
+    client.write(
+      `POST /v1/batch HTTP/1.1\r\nHost: ${hostname}\r\nContent-Length: 400000\r\n\r\n{"writeKey":"${service.writeKey}","batch":[`,
+    )
+    const drip = setInterval(() => client.write(' '), 20)
+    const closed = new Promise<void>((resolve) => client.on('close', () => resolve()))
+    try {
+      // A request behind it is answered: the dripping one has been read by then.
+      assert.equal((await service.send([track('behind')])).status, 200)
+      assertStopped(await service.stop())
+      await closed
+      assert.doesNotMatch(answer, /^HTTP\/1.1 200/)
+    } finally {
+      clearInterval(drip)
+      client.destroy()
+    }
+  })
+
+  test('SIGTERM twice: it ends at once, with 1, and nothing is lost', async () => {
+    await using receiver = await startReceiver(() => ({ hang: true }))
+    await using first = await startService()
+    await first.destination({ urls: [receiver.url] })
+    assert.equal((await first.send([track('twice')])).status, 200)
+    await receiver.until(() => receiver.byMessageId.size === 1)
+    first.kill('SIGTERM')
+    await first.logged(({ msg }) => msg === 'stopping')
+    first.kill('SIGTERM')
+    const { code, ms } = await first.ended
+    assert.equal(code, 1)
+    // The receiver hangs, and would have been waited for.
+    assert.ok(ms < 5_000, `${ms} ms`)
+
+    receiver.answer = () => undefined
+    const service = await first.restart()
+    const [ledger] = await service.settled(1)
+    assert.equal(ledger?.delivered, 1)
+  })
+})
+
+function assertStopped({ code, signal, ms, stderr }: Ended): void {
+  assert.deepEqual([code, signal], [0, null], stderr)
+  assert.ok(ms < 10_000, `${ms} ms`)
+}
+
+function ids(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `m-${index}`)
+}

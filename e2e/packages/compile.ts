@@ -1,0 +1,28 @@
+// Type checks of small projects as their owners would run them: strict, the packages' own types included, with this
+// repository's compiler and Node.js types and nothing else of it.
+
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { run } from '../system/run-program.ts'
+import { repository } from './installed-packages.ts'
+
+export const ES_MODULES = { module: 'nodenext' }
+export const BUNDLER = { module: 'esnext', moduleResolution: 'bundler' }
+
+/** Resolves when the files compile; else rejects with what the compiler says of them. */
+export async function compile(project: string, files: string[], options: Record<string, unknown>): Promise<void> {
+  const compilerOptions = {
+    target: 'es2022',
+    lib: ['es2022'],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noImplicitOverride: true,
+    skipLibCheck: false,
+    noEmit: true,
+    types: ['node'],
+    typeRoots: [join(repository, 'node_modules', '@types')],
+    ...options,
+  }
+  await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
+  await run(join(repository, 'node_modules', '.bin', 'tsc'), ['--project', project], { cwd: project })
+}
