@@ -59,7 +59,7 @@ test('a backlog is batched too, with or without a linger time', async (t) => {
   const batch = { size: 10, bytes: 500_000, lingerMs: 0 }
   const destination = await rig.destination('one', { urls: [receiver.url], enabled: false, batch })
   for (let nth = 0; nth < 25; nth++) await rig.accept([destination], 1)
-  await rig.store.settings.updateDestination(destination.id, { enabled: true })
+  await rig.store.resources.updateDestination(destination.id, { enabled: true })
   await rig.untilLedger(destination, { delivered: 25 })
   assert.deepEqual(
     sizes(receiver.received).sort((a, b) => a - b),
@@ -139,7 +139,7 @@ test('when a destination switches from batches to single messages, no waiting me
   await rig.accept([destination], 8)
   await rig.accept([destination], 2)
   await rig.until(() => receiver.waiting === 1)
-  await rig.store.settings.updateDestination(destination.id, { batch: { size: 1, bytes: 500_000, lingerMs: 0 } })
+  await rig.store.resources.updateDestination(destination.id, { batch: { size: 1, bytes: 500_000, lingerMs: 0 } })
   receiver.answer = () => 200
   receiver.release()
   await rig.untilLedger(destination, { delivered: 10, pending: 0 })
@@ -159,7 +159,7 @@ test('a batch that failed before the switch is still retried as a batch', async 
   await rig.accept([destination], 4)
   await rig.until(() => receiver.received.length === 1)
   await rig.untilIdle()
-  await rig.store.settings.updateDestination(destination.id, { batch: { size: 1, bytes: 500_000, lingerMs: 0 } })
+  await rig.store.resources.updateDestination(destination.id, { batch: { size: 1, bytes: 500_000, lingerMs: 0 } })
   rig.clock.advance(5_000)
   await rig.untilLedger(destination, { delivered: 4 })
   assert.deepEqual([sizes(receiver.received), receiver.received.every(isBatch)], [[4, 4], true])
@@ -173,7 +173,7 @@ test('when a destination switches from single messages to batches, waiting messa
   await rig.until(() => rig.claims.length === 1)
   await rig.accept([destination], 9)
   await rig.until(() => receiver.waiting === 1)
-  await rig.store.settings.updateDestination(destination.id, { batch: { size: 4, bytes: 500_000, lingerMs: 0 } })
+  await rig.store.resources.updateDestination(destination.id, { batch: { size: 4, bytes: 500_000, lingerMs: 0 } })
   receiver.answer = () => 200
   receiver.release()
   await rig.untilLedger(destination, { delivered: 9 })

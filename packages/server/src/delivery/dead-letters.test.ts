@@ -51,7 +51,7 @@ test('a dead letter waits while its destination is paused or disabled', async (t
   await rig.accept([destination])
   await rig.untilLedger(letters, { owed: 1, pending: 1 })
   assert.equal(receiver.received.length, 0)
-  await rig.store.settings.updateDestination(letters.id, { paused: false, enabled: true })
+  await rig.store.resources.updateDestination(letters.id, { paused: false, enabled: true })
   await rig.untilLedger(letters, { delivered: 1 })
   await rig.stop()
 })
@@ -91,7 +91,7 @@ test('if the dead-letter destination is deleted, deliveries end without dead let
   failing.answer = () => null
   await rig.accept([destination])
   await rig.until(() => failing.received.length === 1)
-  await rig.store.settings.deleteDestination(letters.id)
+  await rig.store.resources.deleteDestination(letters.id)
   assert.equal(rig.store.configuration().destinations.get(destination.id)?.deadLetter, null)
   failing.release(410)
   await rig.untilLedger(destination, { failed: 1 })
@@ -116,7 +116,7 @@ test('dead letters of dead letters follow the chain', async (t) => {
 
 test('an alert about the dead-letter destination does not reach it as a dead letter, and its delivery says why', async (t) => {
   const rig = await startRig(t)
-  await rig.store.settings.ensureSystemSource()
+  await rig.store.resources.ensureSystemSource()
   const { receiver, letters, destination } = await start(rig)
   const alert = (id: string): Promise<string[]> =>
     rig.accept([destination], 1, { properties: { subject: { kind: 'destination', id } } }, { sourceId: SYSTEM_SOURCE })

@@ -206,8 +206,8 @@ test('shipments that are released during a claim are claimed afterwards', async 
   // These are held during the claim, and released before its answer arrives.
   await rig.accept([destination], 3)
   assert.ok(rig.memory.heldBytes > 4_000)
-  await rig.store.settings.updateDestination(destination.id, { enabled: false })
-  await rig.store.settings.updateDestination(destination.id, { enabled: true })
+  await rig.store.resources.updateDestination(destination.id, { enabled: false })
+  await rig.store.resources.updateDestination(destination.id, { enabled: true })
   gate.open()
   receiver.answer = () => 200
   receiver.release()
@@ -221,14 +221,14 @@ test('shipments whose claim returns after the destination was disabled, or deliv
   const destination = await rig.destination('one', { urls: [receiver.url], enabled: false })
   await rig.accept([destination], 2)
   const gate = rig.claimGate()
-  await rig.store.settings.updateDestination(destination.id, { enabled: true })
+  await rig.store.resources.updateDestination(destination.id, { enabled: true })
   await gate.reached
-  await rig.store.settings.updateDestination(destination.id, { enabled: false })
+  await rig.store.resources.updateDestination(destination.id, { enabled: false })
   gate.open()
   await rig.untilStoreAnswered()
   assert.deepEqual([receiver.received.length, rig.memory.heldBytes], [0, 0])
   const second = rig.claimGate()
-  await rig.store.settings.updateDestination(destination.id, { enabled: true })
+  await rig.store.resources.updateDestination(destination.id, { enabled: true })
   await second.reached
   const stopped = rig.delivery.stop(5_000)
   second.open()
@@ -251,7 +251,7 @@ test('a reservation for messages that could not be stored is freed', async (t) =
   // The destination is deleted between the reservation and its use.
   assert.ok(rig.consumer.reserve(destination.id, 5_000))
   assert.ok(rig.consumer.reserve(destination.id, 7_000))
-  await rig.store.settings.deleteDestination(destination.id)
+  await rig.store.resources.deleteDestination(destination.id)
   rig.consumer.cancelReservation(destination.id, 5_000)
   const shipment: Shipment = {
     id: 1,

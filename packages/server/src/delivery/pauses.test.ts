@@ -25,14 +25,14 @@ async function startFailing(
 test('deliveries whose window ends during a pause are not lost: the receiver is probed, and they are sent', async (t) => {
   const { rig, receiver, destination } = await startFailing(t)
   const before = receiver.received.length
-  await rig.store.settings.updateDestination(destination.id, { paused: true })
+  await rig.store.resources.updateDestination(destination.id, { paused: true })
   for (let nth = 0; nth < 10; nth++) {
     rig.clock.advance(HOUR_MS)
     await rig.untilStoreAnswered()
   }
   assert.deepEqual([receiver.received.length, (await rig.ledger(destination)).pending], [before, 12], 'no probe, nothing expires')
   receiver.answer = () => 200
-  await rig.store.settings.updateDestination(destination.id, { paused: false })
+  await rig.store.resources.updateDestination(destination.id, { paused: false })
   await rig.untilLedger(destination, { delivered: 12, expired: 0, pending: 0 })
   await rig.untilIdle()
   await rig.stop()
@@ -40,12 +40,12 @@ test('deliveries whose window ends during a pause are not lost: the receiver is 
 
 test('deliveries whose window ended during a pause get a new window, so a receiver may take some minutes more to recover', async (t) => {
   const { rig, receiver, destination } = await startFailing(t)
-  await rig.store.settings.updateDestination(destination.id, { paused: true })
+  await rig.store.resources.updateDestination(destination.id, { paused: true })
   rig.clock.advance(2 * HOUR_MS)
   await rig.untilStoreAnswered()
   // The probe is not answered, and nothing else may be sent meanwhile.
   receiver.answer = () => null
-  await rig.store.settings.updateDestination(destination.id, { paused: false })
+  await rig.store.resources.updateDestination(destination.id, { paused: false })
   for (let nth = 0; nth < 10; nth++) {
     rig.clock.advance(60_000)
     await rig.untilStoreAnswered()

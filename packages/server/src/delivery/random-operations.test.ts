@@ -28,8 +28,8 @@ async function runRandomOperations(t: TestContext, seed: number): Promise<void> 
     destinations.push(await rig.destination(name, { urls, batch, maxInFlight: 1 + upTo(5), retryWindowMs: oneOf([60_000, 4 * 3_600_000]) }))
   }
   const [a, b, c] = destinations as [Destination, Destination, Destination]
-  await rig.store.settings.updateDestination(a.id, { deadLetter: b.id })
-  await rig.store.settings.updateDestination(b.id, { deadLetter: c.id })
+  await rig.store.resources.updateDestination(a.id, { deadLetter: b.id })
+  await rig.store.resources.updateDestination(b.id, { deadLetter: c.id })
   const deletedUsers = new Set<unknown>()
   const acts: (() => unknown)[] = [
     () => rig.accept(destinations, 1 + upTo(12), { userId: `user-${upTo(4)}`, properties: { pad: 'x'.repeat(upTo(1_500)) } }),
@@ -47,13 +47,13 @@ async function runRandomOperations(t: TestContext, seed: number): Promise<void> 
     () => {
       for (const receiver of receivers) receiver.release(oneOf([200, 500]))
     },
-    () => rig.store.settings.updateDestination(oneOf(destinations).id, { enabled: random() < 0.6 }),
-    () => rig.store.settings.updateDestination(oneOf(destinations).id, { paused: random() < 0.4 }),
+    () => rig.store.resources.updateDestination(oneOf(destinations).id, { enabled: random() < 0.6 }),
+    () => rig.store.resources.updateDestination(oneOf(destinations).id, { paused: random() < 0.4 }),
     () =>
-      rig.store.settings.updateDestination(oneOf(destinations).id, {
+      rig.store.resources.updateDestination(oneOf(destinations).id, {
         batch: { size: 1 + upTo(4), bytes: 5_000, lingerMs: oneOf([0, 700]) },
       }),
-    () => rig.store.settings.updateDestination(oneOf(destinations).id, { urls: [oneOf(receivers).url] }),
+    () => rig.store.resources.updateDestination(oneOf(destinations).id, { urls: [oneOf(receivers).url] }),
     () => {
       const userId = `user-${upTo(4)}`
       deletedUsers.add(userId)
@@ -79,7 +79,7 @@ async function runRandomOperations(t: TestContext, seed: number): Promise<void> 
   delete rig.storeErrors.settle
   // Destinations that may send are not changed: a change would restart a lane that has wrongly stopped, and hide the bug.
   for (const { id, enabled, paused } of rig.store.configuration().destinations.values()) {
-    if (!enabled || paused) await rig.store.settings.updateDestination(id, { enabled: true, paused: false })
+    if (!enabled || paused) await rig.store.resources.updateDestination(id, { enabled: true, paused: false })
   }
   for (const receiver of receivers) {
     receiver.answer = () => 200

@@ -229,7 +229,7 @@ test('when a destination is deleted in the middle of a shipment, the request in 
   const { rig, receiver, destination } = await oneAnswered(t, 4)
   rig.clock.advance(500)
   await rig.untilLedger(destination, { delivered: 1, pending: 3 })
-  await rig.store.settings.deleteDestination(destination.id)
+  await rig.store.resources.deleteDestination(destination.id)
   receiver.release()
   await rig.untilLedger(destination, { delivered: 2, cancelled: 2, pending: 0 })
   await rig.untilIdle()

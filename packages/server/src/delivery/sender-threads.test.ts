@@ -58,7 +58,7 @@ test('a sender thread that crashes is replaced: its requests are recorded as los
   await rig.until(() => rig.attempts.length >= 3)
   assert.deepEqual(new Set(rig.attempts.map(({ outcome }) => outcome.reason)), new Set(['sender_lost']))
   assert.deepEqual([rig.breakers, receiver.received.length], [[], 0])
-  await rig.store.settings.updateDestination(destination.id, { urls: [receiver.url] })
+  await rig.store.resources.updateDestination(destination.id, { urls: [receiver.url] })
   await rig.accept([other], 2)
   for (const each of [destination, other]) {
     while ((await rig.ledger(each)).pending > 0) {

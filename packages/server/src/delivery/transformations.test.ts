@@ -66,7 +66,7 @@ test('a retry uses the code as it is then', async (t) => {
   receiver.answer = () => 503
   await rig.accept([destination])
   await rig.until(() => rig.attempts.length === 1)
-  await rig.store.settings.updateDestination(destination.id, { transformation: code(2) })
+  await rig.store.resources.updateDestination(destination.id, { transformation: code(2) })
   receiver.answer = () => 200
   while ((await rig.ledger(destination)).delivered === 0) {
     rig.clock.advance(10_000)
@@ -87,7 +87,7 @@ test('a fixed version of code that runs for ever helps the messages that wait fo
   await rig.until(() => rig.claims.length === 1)
   for (let nth = 0; nth < 10; nth++) await rig.accept([destination])
   await rig.until(() => rig.attempts.length > 0)
-  await rig.store.settings.updateDestination(destination.id, {
+  await rig.store.resources.updateDestination(destination.id, {
     transformation: { ...looping, code: 'export default () => ({ fixed: true })' },
   })
   await rig.until(async () => (await rig.ledger(destination)).pending === 0)

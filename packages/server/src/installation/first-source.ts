@@ -11,11 +11,11 @@ export async function findOrCreateFirstSource(store: Store): Promise<Source | un
   const named = (): Source | undefined => [...store.configuration().sources.values()].find(({ name }) => name === 'default')
   const any = (): Source | undefined => named() ?? [...store.configuration().sources.values()].find(({ builtIn }) => builtIn === undefined)
   // With several nodes, another node may have just created it, and this node may not have received the change yet.
-  if ((await store.settings.getSetting('first_source')) !== undefined)
+  if ((await store.resources.getSetting('first_source')) !== undefined)
     return any() ?? (store.nodes === undefined ? undefined : waitForConfiguration(store, any, FIRST_SOURCE_WAIT_MS))
   // The source already exists if the first start was interrupted.
   const source = named() ?? (await createFirstSource(store))
-  await store.settings.setSetting('first_source', source.id)
+  await store.resources.setSetting('first_source', source.id)
   return source
 }
 
@@ -24,7 +24,7 @@ async function createFirstSource(store: Store): Promise<Source> {
   const writeKey = await store.secrets.getOrCreate('first_write_key', generateWriteKey())
   const ofKey = (): Source | undefined => [...store.configuration().sources.values()].find(({ writeKeys }) => writeKeys.includes(writeKey))
   try {
-    return await store.settings.createSource({ name: 'default', enabled: true, writeKeys: [writeKey], requireOAuth: false })
+    return await store.resources.createSource({ name: 'default', enabled: true, writeKeys: [writeKey], requireOAuth: false })
   } catch (error) {
     if (!(error instanceof WriteKeyTaken)) throw error
     const found = ofKey() ?? (await waitForConfiguration(store, ofKey, FIRST_SOURCE_WAIT_MS))

@@ -38,7 +38,7 @@ const SECRETS = {
 }
 
 async function fill(store: SqliteStore): Promise<void> {
-  await store.settings.createDestination({
+  await store.resources.createDestination({
     ...CLASSIC_WEBHOOK,
     type: 'webhook',
     name: 'a destination',
@@ -158,7 +158,7 @@ test('access tokens survive a rotation unless endTokens is set', async (t) => {
   const publicKeyPem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
   const key = { id: 'k', publicKeyPem, createdAtMs: 0 }
   const store = await openWithFile(path)
-  const app = await store.settings.createOAuthApp({ name: 'a', sourceIds: [], keys: [key], revokedBeforeMs: null })
+  const app = await store.resources.createOAuthApp({ name: 'a', sourceIds: [], keys: [key], revokedBeforeMs: null })
   const token = await createAccessTokens({ store, clock }).issue(app, key, 'http://x/oauth2')
   await fill(store)
   for (const [endTokens, isGood] of [

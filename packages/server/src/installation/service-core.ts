@@ -142,7 +142,7 @@ async function initializeStore(
   // Loaded at startup, so that ingest never has to wait for it or store a message without it.
   const privacyKey = await retry(() => store.secrets.getOrCreate('privacy_key', randomBytes(32).toString('base64url')))
   const first = await retry(() => findOrCreateFirstSource(store))
-  await retry(() => store.settings.ensureSystemSource())
+  await retry(() => store.resources.ensureSystemSource())
   return { admin, access, privacy: createPrivacy(privacyKey), first }
 }
 

@@ -65,8 +65,8 @@ async function startRig(
 ): Promise<Rig> {
   const place = await newStoreLocation()
   const store = await place.open()
-  const { id: sourceId } = await store.settings.createSource({ name: 's', enabled: true, writeKeys: ['k'], requireOAuth: true })
-  const app = await store.settings.createOAuthApp({ name: 'a', sourceIds: [sourceId], keys: KEYS, revokedBeforeMs: null })
+  const { id: sourceId } = await store.resources.createSource({ name: 's', enabled: true, writeKeys: ['k'], requireOAuth: true })
+  const app = await store.resources.createOAuthApp({ name: 'a', sourceIds: [sourceId], keys: KEYS, revokedBeforeMs: null })
   const clock = { nowMs: Date.now() }
   const { wrap = () => store, ...deps } = overrides
   const oauth = createOAuth({
@@ -423,7 +423,7 @@ test('the signing key is stored encrypted and stays the same', async (t) => {
   t.after(() => place.remove())
   const clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   const first = await place.open()
-  const app = await first.settings.createOAuthApp({ name: 'a', sourceIds: [], keys: KEYS, revokedBeforeMs: null })
+  const app = await first.resources.createOAuthApp({ name: 'a', sourceIds: [], keys: KEYS, revokedBeforeMs: null })
   const token = await createAccessTokens({ store: first, clock }).issue(app, KEYS[0] as (typeof KEYS)[0], 'http://x/oauth2')
   await first.close()
   const stored = (await place.bytes()).toString('latin1')
@@ -484,7 +484,7 @@ test('revoked tokens are rejected immediately, and a new one is valid even in th
   const before = await token()
   assert.notEqual(await oauth.sourcesOf(before), null)
   // As the control API does.
-  await store.settings.updateOAuthApp(app.id, { revokedBeforeMs: clock.nowMs + 1 })
+  await store.resources.updateOAuthApp(app.id, { revokedBeforeMs: clock.nowMs + 1 })
   assert.equal(await oauth.sourcesOf(before), null)
   const next = await token()
   assert.notEqual(await oauth.sourcesOf(next), null)
@@ -499,19 +499,19 @@ test('a token that was issued while the clock was ahead does not survive a revoc
   clock.nowMs += 3_600_000
   const ahead = await token()
   clock.nowMs -= 3_600_000
-  await store.settings.updateOAuthApp(app.id, { revokedBeforeMs: clock.nowMs + 1 })
+  await store.resources.updateOAuthApp(app.id, { revokedBeforeMs: clock.nowMs + 1 })
   assert.equal(await oauth.sourcesOf(ahead), null)
 })
 
 test('changes of the application and its sources apply to existing tokens', async (t) => {
   const { token, oauth, store, app, sourceId } = await startRig(t)
   const access = await token()
-  const other = await store.settings.createSource({ name: 'o', enabled: true, writeKeys: ['o'], requireOAuth: true })
-  await store.settings.updateOAuthApp(app.id, { sourceIds: [other.id, sourceId] })
+  const other = await store.resources.createSource({ name: 'o', enabled: true, writeKeys: ['o'], requireOAuth: true })
+  await store.resources.updateOAuthApp(app.id, { sourceIds: [other.id, sourceId] })
   assert.deepEqual(await oauth.sourcesOf(access), new Set([other.id, sourceId]))
-  await store.settings.deleteSource(sourceId)
+  await store.resources.deleteSource(sourceId)
   assert.deepEqual(await oauth.sourcesOf(access), new Set([other.id]))
-  await store.settings.deleteOAuthApp(app.id)
+  await store.resources.deleteOAuthApp(app.id)
   assert.equal(await oauth.sourcesOf(access), null)
 })
 
@@ -522,7 +522,7 @@ test('tokens become invalid when their key is removed, even if another key reuse
     await token({ header: { alg: 'EdDSA', kid: 'ed' }, signature: (input) => sign(null, Buffer.from(input), ed.privateKey) }),
   ]
   const another = spki(generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey)
-  await store.settings.updateOAuthApp(app.id, { keys: KEYS.map((key) => (key.id === 'rsa' ? { ...key, publicKeyPem: another } : key)) })
+  await store.resources.updateOAuthApp(app.id, { keys: KEYS.map((key) => (key.id === 'rsa' ? { ...key, publicKeyPem: another } : key)) })
   assert.equal(await oauth.sourcesOf(byRsa), null)
   assert.notEqual(await oauth.sourcesOf(byEd), null)
 })

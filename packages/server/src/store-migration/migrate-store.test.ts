@@ -40,7 +40,7 @@ before(async () => {
   const store = await openFile(file)
   sourceId = (await newSource(store)).id
   destinationId = (await newDestination(store, sourceId, { sharedSecret: 'a secret', signingSecrets: ['another'] })).id
-  await store.settings.updateDestination(destinationId, { transformation: TRANSFORMATION })
+  await store.resources.updateDestination(destinationId, { transformation: TRANSFORMATION })
   for (let nth = 0; nth < 6; nth++) await accept(store, sourceId, tracks(3, `call ${nth}`), [destinationId])
   await accept(store, sourceId, [...tracks(2, 'call 0'), ...tracks(2, 'call 6')], [destinationId])
   for (let nth = 0; nth < 3; nth++) await settle(store, await claimOne(store, destinationId), 'delivered')
@@ -100,7 +100,7 @@ async function assertComplete(database: TestDatabase): Promise<void> {
     const { sharedSecret, signingSecrets } = asWebhook(store.configuration().destinations.get(destinationId))
     assert.deepEqual([sharedSecret, signingSecrets], ['a secret', ['another']])
     assert.equal(await store.secrets.getOrCreate('session_key', 'another'), 'a kept secret')
-    assert.deepEqual((await store.settings.destinationVersion(destinationId, 2))?.content['transformation'], TRANSFORMATION)
+    assert.deepEqual((await store.resources.destinationVersion(destinationId, 2))?.content['transformation'], TRANSFORMATION)
     const { duplicates } = await accept(store, sourceId, [...tracks(3, 'call 2'), ...tracks(2, 'call 6')], [destinationId])
     assert.deepEqual(duplicates, [0, 1, 2, 3, 4])
   } finally {

@@ -41,7 +41,7 @@ export interface Store {
   ingest: IngestStore
   delivery: DeliveryStore
   /** Changes the configuration, and small values that are stored beside it. */
-  settings: ConfigurationStore
+  resources: ConfigurationStore
   history: HistoryStore
   books: BooksStore
   quarantine: QuarantineStore

@@ -32,7 +32,7 @@ test('if several nodes start at the same time, one generates and shows the token
 test('the token hash that an older version stored is still valid', async (t) => {
   const { store } = await startControl(t)
   const token = generateToken()
-  await store.settings.setSetting('admin_token_hash', hashToken(token))
+  await store.resources.setSetting('admin_token_hash', hashToken(token))
   assert.deepEqual(await loadAdminToken(store, null), { hash: hashToken(token), generated: null })
 })
 

@@ -45,11 +45,11 @@ export interface AdminToken {
 /** Returns the configured token if there is one, otherwise the stored one, otherwise a new one, which only one node shows. If it is called again
  * with the same `fresh` token, because the first call may have stored it before it failed, the token is still shown. */
 export async function loadAdminToken(
-  { settings, secrets }: Pick<Store, 'settings' | 'secrets'>,
+  { resources, secrets }: Pick<Store, 'resources' | 'secrets'>,
   configured: string | null,
   fresh = generateToken(),
 ): Promise<AdminToken> {
   if (configured !== null) return { hash: hashToken(configured), generated: null }
-  const stored = (await settings.getSetting(ADMIN_TOKEN_HASH)) ?? (await secrets.getOrCreate(ADMIN_TOKEN_HASH, hashToken(fresh)))
+  const stored = (await resources.getSetting(ADMIN_TOKEN_HASH)) ?? (await secrets.getOrCreate(ADMIN_TOKEN_HASH, hashToken(fresh)))
   return { hash: stored, generated: stored === hashToken(fresh) ? fresh : null }
 }

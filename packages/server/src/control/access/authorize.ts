@@ -151,8 +151,8 @@ export class Access {
 
   /** When each token was last used, by id. */
   async lastUses(): Promise<Map<string, number>> {
-    const { settings } = this.#options.store
-    const [kept, first] = await Promise.all([settings.tokenUses(), settings.getSetting(ADMIN_USED_AT)])
+    const { resources } = this.#options.store
+    const [kept, first] = await Promise.all([resources.tokenUses(), resources.getSetting(ADMIN_USED_AT)])
     const uses = new Map(kept.map(({ id, atMs }) => [id, atMs]))
     if (first !== undefined) uses.set(FIRST_TOKEN.id, Number(first))
     // The latest uses in this process may not be stored yet.
@@ -232,7 +232,7 @@ export class Access {
     const lastMs = this.#usedMs.get(id)
     if (lastMs !== undefined && Math.abs(nowMs - lastMs) < USE_EVERY_MS) return
     this.#usedMs.set(id, nowMs)
-    const written = id === FIRST_TOKEN.id ? store.settings.setSetting(ADMIN_USED_AT, String(nowMs)) : store.settings.useToken(id, nowMs)
+    const written = id === FIRST_TOKEN.id ? store.resources.setSetting(ADMIN_USED_AT, String(nowMs)) : store.resources.useToken(id, nowMs)
     // Other parts report a store that cannot be written. Until then, the last use in memory is shown.
     void written.catch(() => {})
   }

@@ -206,7 +206,7 @@ const RECIPES: Record<string, Recipe> = {
   'POST /alerts/test': {
     action: 'alerts.test',
     run: async (fixture) => {
-      await fixture.store.settings.ensureSystemSource()
+      await fixture.store.resources.ensureSystemSource()
       return fixture.call('POST', '/api/alerts/test')
     },
   },

@@ -331,7 +331,7 @@ test('a session that has ended, or no token at all, is not a guess', async (t) =
 test('login works while the store cannot be written', async (t) => {
   const { logIn, as, store } = await startBrowser(t)
   store.history.noteAudit = () => Promise.reject(new StoreUnavailable('disk full'))
-  store.settings.setSetting = () => Promise.reject(new StoreUnavailable('disk full'))
+  store.resources.setSetting = () => Promise.reject(new StoreUnavailable('disk full'))
   const cookie = cookieOf(await logIn())
   assert.equal((await as(cookie, 'GET', '/api/session')).status, 200)
   assert.equal((await as(cookie, 'POST', '/api/logout', undefined, SAME)).status, 204)

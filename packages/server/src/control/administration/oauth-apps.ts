@@ -91,7 +91,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
           return app
         }
       },
-      create: (wanted, audit) => store.settings.createOAuthApp(wanted, audit),
+      create: (wanted, audit) => store.resources.createOAuthApp(wanted, audit),
     }),
     readRoute(kind),
     updateRoute(kind, {
@@ -105,11 +105,11 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
           return given === undefined ? rest : { ...rest, keys: keepingAge(given, app.keys) }
         }
       },
-      update: (id, change, audit) => store.settings.updateOAuthApp(id, change, audit),
+      update: (id, change, audit) => store.resources.updateOAuthApp(id, change, audit),
     }),
     deleteRoute(kind, {
       description: 'Afterwards, its access tokens are rejected.',
-      remove: (id, audit, check) => store.settings.deleteOAuthApp(id, audit, check),
+      remove: (id, audit, check) => store.resources.deleteOAuthApp(id, audit, check),
     }),
     ...keyRoutes(store, clock, kind),
   ]
@@ -117,7 +117,7 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
 
 function keyRoutes(store: Store, clock: Clock, kind: ResourceKind<OAuthApp>): Route[] {
   async function change(what: string, id: string | undefined, actor: Actor, to: ChangeOf<OAuthApp, NewOAuthApp>) {
-    return oauthAppView(found(kind, await store.settings.updateOAuthApp(id ?? '', to, auditOf(kind, actor, what))))
+    return oauthAppView(found(kind, await store.resources.updateOAuthApp(id ?? '', to, auditOf(kind, actor, what))))
   }
   return [
     route({

@@ -160,9 +160,9 @@ test('the last use is shown, and stored at most once a minute', async (t) => {
     (await fixture.call('GET', '/api/tokens')).body.data.find((each: { id: string }) => each.id === of).lastUsedAt
   assert.equal(await used(id), null)
   let writes = 0
-  const { settings } = fixture.store
-  const useToken = settings.useToken.bind(settings)
-  settings.useToken = (...use) => {
+  const { resources } = fixture.store
+  const useToken = resources.useToken.bind(resources)
+  resources.useToken = (...use) => {
     writes++
     return useToken(...use)
   }
@@ -171,7 +171,7 @@ test('the last use is shown, and stored at most once a minute', async (t) => {
   assert.ok(Math.abs(Date.parse((await used(id)) ?? '') - Date.now()) < 60_000)
   assert.ok(Math.abs(Date.parse((await used('admin')) ?? '') - Date.now()) < 60_000)
   assert.deepEqual(
-    (await fixture.store.settings.tokenUses()).map((use) => use.id),
+    (await fixture.store.resources.tokenUses()).map((use) => use.id),
     [id],
   )
 })
@@ -181,8 +181,8 @@ test('authorization only uses the configuration in memory', async (t) => {
   const { token } = await newToken(fixture, 'viewer')
   await fixture.call('GET', '/api/sources', undefined, { token })
   const asked: string[] = []
-  const { settings, history, books, replays, deletions } = fixture.store
-  for (const topic of [settings, history, books, replays, deletions]) {
+  const { resources, history, books, replays, deletions } = fixture.store
+  for (const topic of [resources, history, books, replays, deletions]) {
     const names = new Set([...Object.keys(topic), ...Object.getOwnPropertyNames(Object.getPrototypeOf(topic))])
     for (const name of names) {
       const real = (topic as unknown as Record<string, unknown>)[name]

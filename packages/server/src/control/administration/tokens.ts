@@ -67,7 +67,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
       async handle({ body, actor }) {
         const token = generateToken()
         const audit = audited<ControlToken>(actor, 'token.create', auditView)
-        const created = await store.settings.createToken(({ tokens }) => {
+        const created = await store.resources.createToken(({ tokens }) => {
           if (tokens.size >= MAX_TOKENS)
             throw new ApiError('too_many_tokens', {
               message: `There are ${MAX_TOKENS} control tokens, which is the maximum. Revoke a token first.`,
@@ -88,7 +88,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
         const id = params['id'] ?? ''
         if (id === FIRST_TOKEN.id) throw new ApiError('token_of_settings')
         const audit = audited<ControlToken>(actor, 'token.delete', auditView)
-        if (!(await store.settings.deleteToken(id, audit))) throw new ApiError('token_not_found')
+        if (!(await store.resources.deleteToken(id, audit))) throw new ApiError('token_not_found')
       },
     }),
   ]

@@ -32,7 +32,7 @@ test('a request that would write too many rows is rejected, and the error says h
   const destination = (await call('POST', '/api/destinations', { name: 'Hook', urls: ['https://example.com'], sourceIds: [source.id] }))
     .body
   const { id: _, createdAtMs: __, ...settings } = store.configuration().destinations.get(destination.id) ?? assert.fail()
-  for (let count = 1; count < 11; count++) await store.settings.createDestination({ ...settings, name: `Hook ${count}` })
+  for (let count = 1; count < 11; count++) await store.resources.createDestination({ ...settings, name: `Hook ${count}` })
   const userIds = Array.from({ length: 5_000 }, (_, at) => `u-${at}`)
   const { status, body } = await call('POST', '/api/deletions', { userIds })
   assert.deepEqual([status, body.field], [400, 'userIds'])

@@ -30,7 +30,7 @@ export const CONTENT_HEALTH = object(
   { description: 'Whether requests can be built from messages.' },
 )
 
-type Reads = Pick<Store, 'history' | 'settings'>
+type Reads = Pick<Store, 'history' | 'resources'>
 
 // A changed destination is a new object, and while it stays the same, so does the first version that failed.
 const sinceVersions = new WeakMap<Destination, Promise<number>>()
@@ -54,7 +54,7 @@ export async function contentHealth(store: Reads, destination: Destination) {
 
 /** The versions before are searched by the times at which they were in use. */
 async function sinceVersion(store: Reads, { id, version }: Destination): Promise<number> {
-  const { data } = await store.settings.destinationVersions(id, { limit: SEARCHED_VERSIONS, cursor: null })
+  const { data } = await store.resources.destinationVersions(id, { limit: SEARCHED_VERSIONS, cursor: null })
   let since = version
   for (const [at, { version: older, atMs }] of data.entries()) {
     const newer = data[at - 1]

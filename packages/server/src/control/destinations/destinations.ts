@@ -196,7 +196,7 @@ export function destinationRoutes(parts: ControlParts): Route[] {
           return wanted
         }
       },
-      create: (wanted, audit) => store.settings.createDestination(wanted, audit),
+      create: (wanted, audit) => store.resources.createDestination(wanted, audit),
     }),
     allHealthRoute(parts),
     readRoute(kind),
@@ -207,19 +207,19 @@ export function destinationRoutes(parts: ControlParts): Route[] {
       errors: ['secrets_needed'],
       async wanted(body, id) {
         // Another node may have created it a moment ago. A change of nothing reads what is stored, and writes nothing.
-        const before = kind.stored().get(id) ?? found(kind, await store.settings.updateDestination(id, {}))
+        const before = kind.stored().get(id) ?? found(kind, await store.resources.updateDestination(id, {}))
         await assertLoadable(checkCode, before.type, body, before)
-        const restored = await contentToRestore(store.settings, id, body)
+        const restored = await contentToRestore(store.resources, id, body)
         const definition = await installedDefinition(catalog, before)
         return (stored, configuration): Partial<NewDestination> =>
           patchedSettings(body, stored, { configuration, restored, checkUrl, definition })
       },
-      update: (id, change, audit) => store.settings.updateDestination(id, change, audit),
+      update: (id, change, audit) => store.resources.updateDestination(id, change, audit),
     }),
     deleteRoute(kind, {
       description:
         'Its pending deliveries are cancelled. In destinations that have it as their dead-letter destination, `deadLetter` becomes null.',
-      remove: (id, audit, check) => store.settings.deleteDestination(id, audit, check),
+      remove: (id, audit, check) => store.resources.deleteDestination(id, audit, check),
     }),
     testRoute(parts),
     healthRoute(parts),

@@ -36,7 +36,7 @@ async function start(t: TestContext, settings: object = {}, stored: Partial<Dest
       ...settings,
     })
   ).body as { id: string }
-  await fixture.store.settings.updateDestination(id, stored)
+  await fixture.store.resources.updateDestination(id, stored)
   const items = ['Sent', 'Dropped', 'Failing'].map((event, at) => ({ type: 'track', event, userId: 'u-1', messageId: `m-${at}` }))
   for (const [at, item] of items.entries()) await accept(fixture.store, sourceId, [item], {}, { receivedAtMs: Date.now() - 1_000 + at })
   return {
@@ -209,7 +209,7 @@ test('the health says that the code fails, and since which version', async (t) =
   const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20))
   for (const version of [2, 3, 4]) {
     await pause()
-    await store.settings.updateDestination(id, codeOf(`version ${version}`))
+    await store.resources.updateDestination(id, codeOf(`version ${version}`))
     await pause()
     assert.deepEqual(await content(), { version, failing: null })
     if (version > 2) await fail(version)

@@ -148,7 +148,7 @@ export function previewRoutes({ store, clock, delivery, plan, checkUrl = () => n
   /** The destination with the changes applied. Throws as an update would. */
   async function changed(before: Destination, changes: DestinationPatch): Promise<Destination> {
     await assertLoadable(checkCode, before.type, changes, before)
-    const restored = await contentToRestore(store.settings, before.id, changes)
+    const restored = await contentToRestore(store.resources, before.id, changes)
     const definition = await installedDefinition(catalog, before)
     const fields = patchedSettings(changes, before, { configuration: store.configuration(), restored, checkUrl, definition })
     return { ...before, ...fields, version: before.version } as Destination

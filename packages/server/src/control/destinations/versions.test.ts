@@ -12,7 +12,7 @@ test('versions are listed newest first, in pages, and one is restored by an upda
   const { body: created } = await call('POST', '/api/destinations', HOOK)
   assert.equal(created.version, 1)
   const path = `/api/destinations/${created.id}`
-  for (const code of ['one', 'two', 'three']) await store.settings.updateDestination(created.id, codeOf(code))
+  for (const code of ['one', 'two', 'three']) await store.resources.updateDestination(created.id, codeOf(code))
   const { body: first } = await call('GET', `${path}/versions?limit=3`)
   assert.deepEqual(numbersOf(first), [4, 3, 2])
   const { body: second } = await call('GET', `${path}/versions?limit=3&cursor=${first.next}`)
@@ -43,7 +43,7 @@ test('a version that is not kept cannot be restored, nor together with other con
   const { call, store } = await startControl(t)
   const { body: created } = await call('POST', '/api/destinations', HOOK)
   const path = `/api/destinations/${created.id}`
-  await store.settings.updateDestination(created.id, codeOf('one'))
+  await store.resources.updateDestination(created.id, codeOf('one'))
   for (const version of [3, 0, -1, 1.5, '1', null, 1e12, 2 ** 53]) {
     const { status, body } = await call('PATCH', path, { version })
     assert.deepEqual([status, body.error?.field ?? body.field], [400, 'version'], JSON.stringify(version))
@@ -59,7 +59,7 @@ test('a restore with an outdated If-Match is rejected', async (t) => {
   const { body: created, headers } = await call('POST', '/api/destinations', HOOK)
   const path = `/api/destinations/${created.id}`
   const ifMatch = { headers: { 'if-match': headers.get('etag') ?? '' } }
-  await store.settings.updateDestination(created.id, codeOf('one'))
+  await store.resources.updateDestination(created.id, codeOf('one'))
   assert.equal((await call('PATCH', path, { version: 1 }, ifMatch)).status, 412)
   const { headers: now } = await call('GET', path)
   assert.equal((await call('PATCH', path, { version: 1 }, { headers: { 'if-match': now.get('etag') ?? '' } })).status, 200)

@@ -63,7 +63,7 @@ export function versionRoutes({ store }: ControlParts): Route[] {
       async handle({ params, query, role }) {
         const destination = store.configuration().destinations.get(params['id'] ?? '')
         if (destination === undefined) throw new ApiError('destination_not_found')
-        const page = await store.settings.destinationVersions(destination.id, pageRequest('versions', query))
+        const page = await store.resources.destinationVersions(destination.id, pageRequest('versions', query))
         return pageAnswer('versions', page, (version) => versionView(destination, version, role))
       },
     }),

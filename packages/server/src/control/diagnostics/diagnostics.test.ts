@@ -303,11 +303,11 @@ test('an integration is not connected to: its settings, its subscriptions and wh
   assert.deepEqual(await said(), ['bad', 'Amplitude (actions-amplitude) cannot run: The host ended.'])
   const { subscriptions } = store.configuration().destinations.get(id) as IntegrationDestination
   const disabled = subscriptions.map((subscription) => ({ ...subscription, enabled: false }))
-  await store.settings.updateDestination(id, { subscriptions: disabled })
+  await store.resources.updateDestination(id, { subscriptions: disabled })
   assert.deepEqual(await said(), ['warning', 'Amplitude (actions-amplitude) has no enabled subscription, so no message is sent to it.'])
-  await store.settings.updateDestination(id, { subscriptions })
+  await store.resources.updateDestination(id, { subscriptions })
   // Settings that were complete when they were saved may not be after an upgrade of the catalogue.
-  const patched = await store.settings.updateDestination(id, { settings: { secretKey: 's' } })
+  const patched = await store.resources.updateDestination(id, { settings: { secretKey: 's' } })
   assert.ok(patched)
   const [state, message] = await said()
   assert.equal(state, 'bad')

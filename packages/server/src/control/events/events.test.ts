@@ -121,7 +121,7 @@ test('an event has properties with types and samples, receivers, and its rule in
   assert.equal(body.plan, null)
 
   const rule = { type: 'track', event: 'Bought', mode: 'observe', owner: 'shop', schema: {} } as const
-  await store.settings.createPlan({ name: 'shop plan', unplanned: 'allow', rules: [rule], sourceIds: [web] })
+  await store.resources.createPlan({ name: 'shop plan', unplanned: 'allow', rules: [rule], sourceIds: [web] })
   const planned = (await call('GET', `/api/events/${id}`)).body.plan
   assert.deepEqual([planned.name, planned.rule], ['shop plan', { mode: 'observe', description: null, owner: 'shop' }])
   const [viewed] = (await call('GET', '/api/events?q=viewed')).body.data

@@ -245,7 +245,7 @@ async function requestView({ store, clock, delivery }: ControlParts, detail: Del
   const last = history.at(-1)
   if (NOT_SENT.has(last?.reason ?? '')) return null
   const version = last === undefined || last.version === current.version ? undefined : last.version
-  const kept = version === undefined ? undefined : await store.settings.destinationVersion(current.id, version)
+  const kept = version === undefined ? undefined : await store.resources.destinationVersion(current.id, version)
   const destination = { ...current, ...kept?.content }
   const carried = carriedBy(detail)
   // Other messages of the same request may have been purged since; they cannot be shown.

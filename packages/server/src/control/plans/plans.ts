@@ -69,7 +69,7 @@ export function planRoutes({ store }: ControlParts): Route[] {
           return about === null ? body : { ...body, description: about }
         }
       },
-      create: (wanted, audit) => store.settings.createPlan(wanted, audit),
+      create: (wanted, audit) => store.resources.createPlan(wanted, audit),
     }),
     readRoute(kind),
     updateRoute(kind, {
@@ -78,19 +78,19 @@ export function planRoutes({ store }: ControlParts): Route[] {
       errors: ['source_has_plan'],
       async wanted({ description: about, ...body }, id) {
         // Another node may have created it a moment ago. A change of nothing reads what is stored, and writes nothing.
-        const { rules } = kind.stored().get(id) ?? found(kind, await store.settings.updatePlan(id, {}))
+        const { rules } = kind.stored().get(id) ?? found(kind, await store.resources.updatePlan(id, {}))
         if (body.rules !== undefined) await checkRules(body.rules, rules)
         return (_before, configuration): Partial<NewPlan> => {
           checkSources(configuration, body.sourceIds)
           return about === undefined ? body : { ...body, description: about ?? '' }
         }
       },
-      update: (id, change, audit) => store.settings.updatePlan(id, change, audit),
+      update: (id, change, audit) => store.resources.updatePlan(id, change, audit),
     }),
     deleteRoute(kind, {
       description:
         'Afterwards, messages of its sources are no longer checked. Messages that are in quarantine stay there until they are released or deleted.',
-      remove: (id, audit, check) => store.settings.deletePlan(id, audit, check),
+      remove: (id, audit, check) => store.resources.deletePlan(id, audit, check),
     }),
   ]
 }

@@ -179,7 +179,7 @@ test('generated write keys begin with a letter or a digit and differ', () => {
 
 test('the source system cannot be changed or deleted', async (t) => {
   const { call, store } = await startControl(t)
-  await store.settings.ensureSystemSource()
+  await store.resources.ensureSystemSource()
   for (const [method, path, sent] of [
     ['PATCH', '/api/sources/system', { enabled: false }],
     ['DELETE', '/api/sources/system', undefined],

@@ -58,7 +58,7 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
         const source: NewSource = { ...body, writeKeys: body.writeKeys ?? [generateWriteKey()] }
         return () => source
       },
-      create: (wanted, audit) => store.settings.createSource(wanted, audit),
+      create: (wanted, audit) => store.resources.createSource(wanted, audit),
     }),
     readRoute(kind),
     updateRoute(kind, {
@@ -70,12 +70,12 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
         const changed: Partial<NewSource> = privacy === undefined ? rest : { ...rest, privacy: privacy ?? [] }
         return () => changed
       },
-      update: (id, change, audit) => store.settings.updateSource(id, change, audit),
+      update: (id, change, audit) => store.resources.updateSource(id, change, audit),
     }),
     deleteRoute(kind, {
       description: 'Afterwards, requests with its write keys are rejected. Messages that were already accepted are still delivered.',
       errors: ['built_in_source'],
-      remove: (id, audit, check) => store.settings.deleteSource(id, audit, check),
+      remove: (id, audit, check) => store.resources.deleteSource(id, audit, check),
     }),
     ...writeKeyRoutes(store, kind),
   ]
@@ -87,7 +87,7 @@ function writeKeyRoutes(store: Store, kind: ResourceKind<Source>): Route[] {
       rejectBuiltIn(before)
       return { writeKeys: to(before.writeKeys) }
     }
-    return sourceView(found(kind, await store.settings.updateSource(id ?? '', checked, auditOf(kind, actor, what))))
+    return sourceView(found(kind, await store.resources.updateSource(id ?? '', checked, auditOf(kind, actor, what))))
   }
   return [
     route({

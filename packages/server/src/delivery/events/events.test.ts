@@ -33,7 +33,7 @@ test('failures of messages about the service are counted on their own', async (t
   const receiver = await rig.receiver()
   receiver.answer = (_, nth) => [400, 500][nth % 2] ?? 200
   const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 1 })
-  await rig.store.settings.ensureSystemSource()
+  await rig.store.resources.ensureSystemSource()
   await rig.until(() => rig.claims.length === 1)
   await accept(rig.store, SYSTEM_SOURCE, tracks(2), [destination.id])
   await rig.until(() => sum(rig.settled).retried === 1 && sum(rig.settled).failed === 1)

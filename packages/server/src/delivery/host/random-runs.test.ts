@@ -83,7 +83,7 @@ async function runRandomOperations(t: TestContext, seed: number): Promise<void> 
       }),
     )
   }
-  const change = (fields: Partial<NewDestination>): unknown => rig.store.settings.updateDestination(oneOf(destinations).id, fields)
+  const change = (fields: Partial<NewDestination>): unknown => rig.store.resources.updateDestination(oneOf(destinations).id, fields)
   const acts: (() => unknown)[] = [
     () => rig.accept(destinations, 1 + upTo(12), { userId: `user-${upTo(4)}`, event: oneOf(['Tested', 'Other']) }),
     () => rig.accept([oneOf(destinations)], 1 + upTo(30)),
@@ -115,7 +115,7 @@ async function runRandomOperations(t: TestContext, seed: number): Promise<void> 
   delete rig.storeErrors.claim
   delete rig.storeErrors.settle
   for (const { id, enabled, paused } of rig.store.configuration().destinations.values()) {
-    if (!enabled || paused) await rig.store.settings.updateDestination(id, { enabled: true, paused: false })
+    if (!enabled || paused) await rig.store.resources.updateDestination(id, { enabled: true, paused: false })
   }
   let pending = 1
   for (let nth = 0; nth < 300 && (pending > 0 || rig.memory.heldBytes > 0); nth++) {

@@ -20,7 +20,7 @@ async function setUp(t: TestContext): Promise<{ store: Store; id: string; stored
     await place.remove()
   })
   const { id: _, createdAtMs: __, ...settings } = integrationOf({ settings: { region: 'eu', oauth: OAUTH } })
-  const { id } = await store.settings.createDestination(settings)
+  const { id } = await store.resources.createDestination(settings)
   return {
     store,
     id,
@@ -40,7 +40,7 @@ test('new tokens are stored, and many in a short time as one change', async (t) 
 
 test('a refresh token that somebody else has stored stays, and a destination that was deleted is no error', async (t) => {
   const { store, id, stored, entries } = await setUp(t)
-  await store.settings.updateDestination(id, { settings: { oauth: { ...OAUTH, refreshToken: 'by an operator' } } })
+  await store.resources.updateDestination(id, { settings: { oauth: { ...OAUTH, refreshToken: 'by an operator' } } })
   const keeper = new TokenKeeper({ store, onError: assert.ifError })
   keeper.keep(id, renewed(0, 1))
   keeper.keep('dst_unknown', renewed(0, 1))
@@ -59,13 +59,13 @@ test('if the store is unavailable, it is tried again with the latest tokens', as
   const failing = {
     updateDestination: (async (...change) => {
       if (errors.length < 3) throw new Error('unavailable')
-      const changed = await store.settings.updateDestination(...change)
+      const changed = await store.resources.updateDestination(...change)
       retry()
       return changed
-    }) as Store['settings']['updateDestination'],
+    }) as Store['resources']['updateDestination'],
   }
   const keeper = new TokenKeeper({
-    store: { settings: failing },
+    store: { resources: failing },
     pauseMs: 1,
     onError(error) {
       if (errors.push(error) === 2) keeper.keep(id, renewed(1, 2))

@@ -7,7 +7,7 @@ import type { Actor, Audit, Destination, Store } from '../../store/store.ts'
 import type { NewRefreshToken } from './hosts.ts'
 
 export interface TokenKeeperOptions {
-  store: { settings: Pick<Store['settings'], 'updateDestination'> }
+  store: { resources: Pick<Store['resources'], 'updateDestination'> }
   /** Called when tokens could not be stored. It tries again, unless it is being closed. */
   onError: (error: unknown) => void
   pauseMs?: number
@@ -73,7 +73,7 @@ export class TokenKeeper {
       if (oauth?.['refreshToken'] !== usedRefreshToken) return {}
       return { settings: { ...settings, oauth: { ...oauth, refreshToken, accessToken } } }
     }
-    await this.#options.store.settings.updateDestination(destinationId, change, audit)
+    await this.#options.store.resources.updateDestination(destinationId, change, audit)
   }
 }
 

@@ -42,7 +42,7 @@ async function setUp(t: TestContext) {
   const clock = { nowMs: AT_MS }
   const catalogs: EventCatalog[] = []
   t.after(() => Promise.all(catalogs.map((catalog) => catalog.close())))
-  const source = await store.settings.createSource({ name: 'web', enabled: true, writeKeys: [randomUUID()], requireOAuth: false })
+  const source = await store.resources.createSource({ name: 'web', enabled: true, writeKeys: [randomUUID()], requireOAuth: false })
   function node(of: Store, options: Partial<EventCatalogOptions> = {}): EventCatalog {
     const onError = (error: unknown) => assert.ok(error instanceof StoreUnavailable)
     const catalog = new EventCatalog({ store: of, wallMs: () => clock.nowMs, flushEveryMs: 3_600_000, onError, ...options })
@@ -163,7 +163,7 @@ test('deleting a source deletes its events, and what is counted afterwards is no
   const catalog = node(store)
   send(catalog, track('A', { a: 1 }), { type: 'page', userId: 'u' })
   await catalog.flush()
-  await store.settings.deleteSource(source.id)
+  await store.resources.deleteSource(source.id)
   send(catalog, track('A'))
   await catalog.flush()
   for (const kind of [EVENT_COUNTS, EVENT_PROPERTIES]) assert.deepEqual(await all(kind), [])

@@ -140,7 +140,7 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
 
   test('a shipment planned for a destination that was deleted meanwhile is skipped with that reason', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
-    await store().settings.deleteDestination(destinationId)
+    await store().resources.deleteDestination(destinationId)
     await accept(store(), sourceId, [track('late')], [destinationId])
     const message = await store().history.message('late')
     assert.deepEqual(message?.deliveries, [])

@@ -25,8 +25,8 @@ const BOB: Actor = { id: 'tok_bob', name: 'Bob \u{1f600}' }
 export function auditing({ store, reopen, open }: StoreFixture): void {
   let made = 0
   const newToken = (change: Partial<ControlToken> = {}): Promise<ControlToken> =>
-    store().settings.createToken({ name: 'a token', role: 'viewer', hash: `hash-${++made}`, ...change })
-  const uses = async (id: string): Promise<number | undefined> => (await store().settings.tokenUses()).find((use) => use.id === id)?.atMs
+    store().resources.createToken({ name: 'a token', role: 'viewer', hash: `hash-${++made}`, ...change })
+  const uses = async (id: string): Promise<number | undefined> => (await store().resources.tokenUses()).find((use) => use.id === id)?.atMs
 
   test('tokens are part of the configuration, also after the store is reopened', async () => {
     const [viewer, admin] = [await newToken({ name: 'näme\u0000' }), await newToken({ role: 'admin' })]
@@ -41,9 +41,9 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
 
   test('a deleted token is removed at once, and is still removed after a restart', async () => {
     const token = await newToken()
-    assert.equal(await store().settings.deleteToken(token.id), true)
+    assert.equal(await store().resources.deleteToken(token.id), true)
     assert.equal(store().configuration().tokens.has(token.id), false)
-    assert.equal(await store().settings.deleteToken(token.id), false)
+    assert.equal(await store().resources.deleteToken(token.id), false)
     await reopen()
     assert.equal(store().configuration().tokens.has(token.id), false)
   })
@@ -61,14 +61,14 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     const { id } = await newToken()
     assert.equal(await uses(id), undefined)
     const before = store().configuration()
-    await store().settings.useToken(id, 5_000)
-    await store().settings.useToken(id, 4_000)
-    await store().settings.useToken('tok_nobody', 4_000)
+    await store().resources.useToken(id, 5_000)
+    await store().resources.useToken(id, 4_000)
+    await store().resources.useToken('tok_nobody', 4_000)
     assert.equal(store().configuration(), before)
     await reopen()
     assert.equal(await uses(id), 5_000)
     assert.equal(await uses('tok_nobody'), undefined)
-    await store().settings.deleteToken(id)
+    await store().resources.deleteToken(id)
     assert.equal(await uses(id), undefined)
   })
 
@@ -90,19 +90,19 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
   const own = (): string => `act-${++made}`
 
   test('every change is in the audit log with its actor, newest first, also after a restart', async () => {
-    const { deletions, settings } = store()
+    const { deletions, resources } = store()
     const action = own()
     const source = await newSource(store())
-    const token = await settings.createToken({ name: 't', role: 'viewer', hash: `hash-${++made}` }, noted(action))
-    await settings.updateSource(source.id, { enabled: false }, noted(action))
-    const destination = await settings.createDestination(await newDestination(store(), source.id), noted(action))
-    await settings.updateDestination(destination.id, { enabled: false }, noted(action, BOB))
-    await settings.deleteDestination(destination.id, noted(action))
+    const token = await resources.createToken({ name: 't', role: 'viewer', hash: `hash-${++made}` }, noted(action))
+    await resources.updateSource(source.id, { enabled: false }, noted(action))
+    const destination = await resources.createDestination(await newDestination(store(), source.id), noted(action))
+    await resources.updateDestination(destination.id, { enabled: false }, noted(action, BOB))
+    await resources.deleteDestination(destination.id, noted(action))
     const deletion = await deletions.create({ userIds: ['u'], sourceIds: [source.id], suppress: false }, noted(action))
     await deletions.suppress({ userIds: ['u'], sourceIds: [source.id] }, noted(action))
     await deletions.unsuppress('u', source.id, noted(action))
-    await settings.deleteSource(source.id, noted(action))
-    await settings.deleteToken(token.id, noted(action))
+    await resources.deleteSource(source.id, noted(action))
+    await resources.deleteToken(token.id, noted(action))
     await reopen()
     const found = await entries({ action })
     assert.deepEqual(
@@ -125,21 +125,21 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
   })
 
   test('a call that changes nothing has no audit entry', async () => {
-    const { deletions, replays, settings } = store()
+    const { deletions, replays, resources } = store()
     const action = own()
     const { sourceId, destinationId } = await newSourceAndDestination(store())
-    await settings.updateSource('src_unknown', { enabled: false }, noted(action))
+    await resources.updateSource('src_unknown', { enabled: false }, noted(action))
     const { sources, destinations } = store().configuration()
     const { name, writeKeys } = sources.get(sourceId) ?? assert.fail()
-    assert.equal((await settings.updateSource(sourceId, { name, writeKeys: [...writeKeys] }, noted(action)))?.id, sourceId)
+    assert.equal((await resources.updateSource(sourceId, { name, writeKeys: [...writeKeys] }, noted(action)))?.id, sourceId)
     const { batch, headers } = asWebhook(destinations.get(destinationId))
-    await settings.updateDestination(destinationId, { batch: { ...batch }, headers: { ...headers } }, noted(action))
-    const app = await settings.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
-    await settings.updateOAuthApp(app.id, { sourceIds: [sourceId] }, noted(action))
-    await settings.deleteSource('src_unknown', noted(action))
-    await settings.updateDestination('dst_unknown', {}, noted(action))
-    await settings.deleteDestination('dst_unknown', noted(action))
-    await settings.deleteToken('tok_unknown', noted(action))
+    await resources.updateDestination(destinationId, { batch: { ...batch }, headers: { ...headers } }, noted(action))
+    const app = await resources.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
+    await resources.updateOAuthApp(app.id, { sourceIds: [sourceId] }, noted(action))
+    await resources.deleteSource('src_unknown', noted(action))
+    await resources.updateDestination('dst_unknown', {}, noted(action))
+    await resources.deleteDestination('dst_unknown', noted(action))
+    await resources.deleteToken('tok_unknown', noted(action))
     await deletions.unsuppress('nobody', null, noted(action))
     await deletions.suppress({ userIds: ['once'], sourceIds: [sourceId] })
     await deletions.suppress({ userIds: ['once'], sourceIds: [sourceId] }, noted(action))
@@ -149,7 +149,7 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     await replays.replay(delivery, noted(action))
     await assert.rejects(deletions.create({ userIds: ['u'], sourceIds: ['src_unknown'], suppress: true }, noted(action)))
     await assert.rejects(
-      settings.createSource(
+      resources.createSource(
         { name: 'x', enabled: true, requireOAuth: false, writeKeys: [...(store().configuration().sources.get(sourceId)?.writeKeys ?? [])] },
         noted(action),
       ),

@@ -12,7 +12,7 @@ const ACTOR = { id: 'tok_1', name: 'somebody' }
 
 export function authorizing({ store, reopen, open }: StoreFixture): void {
   const newApp = (change: Partial<NewOAuthApp> = {}, of: Store = store()): Promise<OAuthApp> =>
-    of.settings.createOAuthApp({ name: 'an application', sourceIds: [], keys: [], revokedBeforeMs: null, ...change })
+    of.resources.createOAuthApp({ name: 'an application', sourceIds: [], keys: [], revokedBeforeMs: null, ...change })
 
   test('applications are the same after the store is reopened', async () => {
     const { id } = await newSource(store())
@@ -22,14 +22,14 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     ]
     const [first, second] = [await newApp({ name: 'näme', sourceIds: [id], keys }), await newApp()]
     assert.notEqual(first.id, second.id)
-    assert.equal((await store().settings.updateOAuthApp(second.id, { revokedBeforeMs: 7 }))?.revokedBeforeMs, 7)
+    assert.equal((await store().resources.updateOAuthApp(second.id, { revokedBeforeMs: 7 }))?.revokedBeforeMs, 7)
     const before = store().configuration().oauthApps
     assert.deepEqual(before.get(first.id), { ...first, name: 'näme', sourceIds: [id], keys })
     await reopen()
     assert.deepEqual(store().configuration().oauthApps, before)
-    assert.equal(await store().settings.deleteOAuthApp(first.id), true)
-    assert.equal(await store().settings.deleteOAuthApp(first.id), false)
-    assert.equal(await store().settings.updateOAuthApp(first.id, { name: 'x' }), undefined)
+    assert.equal(await store().resources.deleteOAuthApp(first.id), true)
+    assert.equal(await store().resources.deleteOAuthApp(first.id), false)
+    assert.equal(await store().resources.updateOAuthApp(first.id, { name: 'x' }), undefined)
     await reopen()
     assert.equal(store().configuration().oauthApps.has(first.id), false)
     assert.equal(store().configuration().oauthApps.get(second.id)?.revokedBeforeMs, 7)
@@ -38,7 +38,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
   test('a deleted source is removed from applications', async () => {
     const [one, other] = [await newSource(store()), await newSource(store())]
     const { id } = await newApp({ sourceIds: [one.id, other.id] })
-    await store().settings.deleteSource(one.id)
+    await store().resources.deleteSource(one.id)
     assert.deepEqual(store().configuration().oauthApps.get(id)?.sourceIds, [other.id])
     await reopen()
     assert.deepEqual(store().configuration().oauthApps.get(id)?.sourceIds, [other.id])
@@ -52,11 +52,11 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
       before: before === null ? null : { name: before.name },
       after: after === null ? null : { name: after.name },
     })
-    const { history, settings } = store()
-    const { id } = await settings.createOAuthApp({ name: 'one', sourceIds: [], keys: [], revokedBeforeMs: null }, audit)
-    await settings.updateOAuthApp(id, { name: 'two' }, audit)
-    await settings.deleteOAuthApp(id, audit)
-    await settings.deleteOAuthApp(id, audit)
+    const { history, resources } = store()
+    const { id } = await resources.createOAuthApp({ name: 'one', sourceIds: [], keys: [], revokedBeforeMs: null }, audit)
+    await resources.updateOAuthApp(id, { name: 'two' }, audit)
+    await resources.deleteOAuthApp(id, audit)
+    await resources.deleteOAuthApp(id, audit)
     const { data } = await history.audit({ subject: id }, { limit: 10, cursor: null })
     assert.deepEqual(
       data.map(({ before, after }) => [before?.['name'] ?? null, after?.['name'] ?? null]),
@@ -123,13 +123,13 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     const kept = await newDestination(other.store, sourceId, settings('first'))
     const deleted = await newDestination(other.store, sourceId, settings('deleted'))
     const changed = await newDestination(other.store, sourceId, settings('before'))
-    await other.store.settings.updateDestination(changed.id, settings('after'))
+    await other.store.resources.updateDestination(changed.id, settings('after'))
     await accept(other.store, sourceId, tracks(2), [kept.id, deleted.id])
     // Attempts of retried and ended deliveries, and the URLs that a retry will still be sent to.
     const [url = ''] = asWebhook(kept).urls
     await settleAll(other.store, kept.id, 'retry', { progress: [url], request: { url } })
     await settleAll(other.store, deleted.id, 'failed', { request: { url: asWebhook(deleted).urls[1] ?? '' } })
-    await other.store.settings.deleteDestination(deleted.id)
+    await other.store.resources.deleteDestination(deleted.id)
     const isReadable = async (): Promise<boolean> => (await other.closeAndRead()).includes('CREDENTIAL-')
     assert.equal(await isReadable(), false)
 
@@ -165,13 +165,13 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     const kept = await newDestination(other.store, id, secrets)
     const plain = await newDestination(other.store, id)
     const deleted = await newDestination(other.store, id, secrets)
-    await other.store.settings.deleteDestination(deleted.id)
+    await other.store.resources.deleteDestination(deleted.id)
     await other.store.secrets.getOrCreate('oauth_signing_key', 'the key')
     const before = other.store.configuration()
     const box = createSecretBox('another key')
     assert.equal(await other.store.secrets.rotateKey(box), 6, 'four secrets, and the URL of each destination')
     // Later secrets are encrypted with the new key too.
-    await other.store.settings.updateDestination(plain.id, { sharedSecret: 'later' })
+    await other.store.resources.updateDestination(plain.id, { sharedSecret: 'later' })
     assert.equal(await other.store.secrets.getOrCreate('session_key', 'fresh'), 'fresh')
 
     const reopened = await other.reopen('another key')

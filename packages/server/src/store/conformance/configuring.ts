@@ -47,27 +47,27 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
   test('an update changes only the given fields', async () => {
     const source = await newSource(store())
     const destination = await newDestination(store(), source.id, { sharedSecret: 's' })
-    assert.deepEqual(await store().settings.updateSource(source.id, { enabled: false }), { ...source, enabled: false })
-    assert.deepEqual(await store().settings.updateDestination(destination.id, { name: 'new' }), { ...destination, name: 'new' })
+    assert.deepEqual(await store().resources.updateSource(source.id, { enabled: false }), { ...source, enabled: false })
+    assert.deepEqual(await store().resources.updateDestination(destination.id, { name: 'new' }), { ...destination, name: 'new' })
     await reopen()
     assert.deepEqual(store().configuration().sources.get(source.id), { ...source, enabled: false })
     assert.deepEqual(store().configuration().destinations.get(destination.id), { ...destination, name: 'new' })
-    assert.equal(await store().settings.updateSource('src_unknown', { enabled: false }), undefined)
-    assert.equal(await store().settings.updateDestination('dst_unknown', { enabled: false }), undefined)
+    assert.equal(await store().resources.updateSource('src_unknown', { enabled: false }), undefined)
+    assert.equal(await store().resources.updateDestination('dst_unknown', { enabled: false }), undefined)
   })
 
   test('a change given as a function is computed from the stored state, also with concurrent changes', async () => {
     const { id } = await newSource(store(), { writeKeys: [] })
     const keys = Array.from({ length: 20 }, () => randomUUID())
     const added = (key: string) =>
-      store().settings.updateSource(id, ({ writeKeys }, { sources }) => {
+      store().resources.updateSource(id, ({ writeKeys }, { sources }) => {
         assert.equal(sources.get(id)?.writeKeys, writeKeys)
         return { writeKeys: [...writeKeys, key] }
       })
     await Promise.all(keys.map(added))
     const removed = keys.slice(0, 10)
     const rest = (gone: string) =>
-      store().settings.updateSource(id, ({ writeKeys }) => ({ writeKeys: writeKeys.filter((key) => key !== gone) }))
+      store().resources.updateSource(id, ({ writeKeys }) => ({ writeKeys: writeKeys.filter((key) => key !== gone) }))
     const more = Array.from({ length: 10 }, () => randomUUID())
     await Promise.all([...removed.map(rest), ...more.map(added)])
     const wanted = new Set([...keys.slice(10), ...more])
@@ -83,46 +83,46 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     const refuse = (): never => {
       throw refusal
     }
-    const { deletions, settings } = store()
+    const { deletions, resources } = store()
     const before = store().configuration()
     for (const refused of [
-      () => settings.createSource(refuse),
-      () => settings.updateSource(source.id, refuse),
-      () => settings.deleteSource(source.id, undefined, refuse),
-      () => settings.createDestination(refuse),
-      () => settings.updateDestination(destination.id, refuse),
-      () => settings.deleteDestination(destination.id, undefined, refuse),
-      () => settings.createOAuthApp(refuse),
-      () => settings.createToken(refuse),
+      () => resources.createSource(refuse),
+      () => resources.updateSource(source.id, refuse),
+      () => resources.deleteSource(source.id, undefined, refuse),
+      () => resources.createDestination(refuse),
+      () => resources.updateDestination(destination.id, refuse),
+      () => resources.deleteDestination(destination.id, undefined, refuse),
+      () => resources.createOAuthApp(refuse),
+      () => resources.createToken(refuse),
       () => deletions.create(refuse),
       () => deletions.suppress(refuse),
     ])
       await assert.rejects(refused, refusal)
     assert.equal(store().configuration(), before)
-    assert.equal((await settings.updateSource(source.id, ({ name }) => ({ name: `${name}, changed` })))?.name, `${source.name}, changed`)
+    assert.equal((await resources.updateSource(source.id, ({ name }) => ({ name: `${name}, changed` })))?.name, `${source.name}, changed`)
   })
 
   test('no two sources have the same write key, also with concurrent changes', async () => {
     const { id, writeKeys } = await newSource(store())
     await assert.rejects(newSource(store(), { writeKeys }), WriteKeyTaken)
     const other = await newSource(store())
-    await assert.rejects(store().settings.updateSource(other.id, { writeKeys: [randomUUID(), ...writeKeys] }), WriteKeyTaken)
-    await store().settings.updateSource(id, { writeKeys: [...writeKeys, randomUUID()] })
+    await assert.rejects(store().resources.updateSource(other.id, { writeKeys: [randomUUID(), ...writeKeys] }), WriteKeyTaken)
+    await store().resources.updateSource(id, { writeKeys: [...writeKeys, randomUUID()] })
     const raced = [randomUUID()]
     const results = await Promise.allSettled([newSource(store(), { writeKeys: raced }), newSource(store(), { writeKeys: raced })])
     assert.deepEqual(
       results.map(({ status }) => status),
       ['fulfilled', 'rejected'],
     )
-    await store().settings.deleteSource(id)
+    await store().resources.deleteSource(id)
     await newSource(store(), { writeKeys })
   })
 
   test('a deleted source no longer exists, and is removed from its destinations', async () => {
     const [one, other] = [await newSource(store()), await newSource(store())]
     const { id } = await newDestination(store(), one.id, { sourceIds: [one.id, other.id] })
-    assert.equal(await store().settings.deleteSource(one.id), true)
-    assert.equal(await store().settings.deleteSource(one.id), false)
+    assert.equal(await store().resources.deleteSource(one.id), true)
+    assert.equal(await store().resources.deleteSource(one.id), false)
     await reopen()
     assert.equal(store().configuration().sources.has(one.id), false)
     assert.deepEqual(store().configuration().destinations.get(id)?.sourceIds, [other.id])
@@ -133,13 +133,13 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     const { store: watched } = other
     const { id: sourceId } = await newSource(watched)
     for (let count = 0; count < 3; count++) await newDestination(watched, sourceId, { sharedSecret: 'a secret' })
-    await watched.settings.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
+    await watched.resources.createOAuthApp({ name: 'one', sourceIds: [sourceId], keys: [], revokedBeforeMs: null })
     const seen: boolean[][] = []
     watched.onConfiguration(({ sources, destinations, oauthApps }) => {
       const naming = [...destinations.values(), ...oauthApps.values()].map(({ sourceIds }) => sourceIds.includes(sourceId))
       seen.push([sources.has(sourceId), ...naming])
     })
-    assert.equal(await watched.settings.deleteSource(sourceId), true)
+    assert.equal(await watched.resources.deleteSource(sourceId), true)
     assert.deepEqual(seen, [[false, false, false, false, false]])
     const [first] = watched.configuration().destinations.values()
     assert.equal(asWebhook(first).sharedSecret, 'a secret')
@@ -156,11 +156,11 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     })
     const { id: sourceId } = await newSource(watched)
     const { id: destinationId } = await newDestination(watched, sourceId)
-    await watched.settings.updateDestination(destinationId, { enabled: false })
+    await watched.resources.updateDestination(destinationId, { enabled: false })
     await watched.deletions.create({ userIds: ['u'], sourceIds: [sourceId], suppress: true })
     await watched.deletions.unsuppress('u', null)
-    await watched.settings.deleteDestination(destinationId)
-    await watched.settings.deleteSource(sourceId)
+    await watched.resources.deleteDestination(destinationId)
+    await watched.resources.deleteSource(sourceId)
     const told = seen.map(({ sources, destinations, suppressions }) => [
       sources.size,
       destinations.get(destinationId)?.enabled,
@@ -193,11 +193,11 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
   })
 
   test('settings are stored', async () => {
-    assert.equal(await store().settings.getSetting('none'), undefined)
-    await store().settings.setSetting('a name', 'one')
-    await store().settings.setSetting('a name', 'two\0\n')
+    assert.equal(await store().resources.getSetting('none'), undefined)
+    await store().resources.setSetting('a name', 'one')
+    await store().resources.setSetting('a name', 'two\0\n')
     await reopen()
-    assert.equal(await store().settings.getSetting('a name'), 'two\0\n')
+    assert.equal(await store().resources.getSetting('a name'), 'two\0\n')
   })
 
   test('secrets cannot be read from the stored bytes, other values can', async () => {
@@ -205,7 +205,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     const { id } = await newSource(other.store)
     const secrets = { sharedSecret: 'SECRET-shared-1', signingSecrets: ['SECRET-signing-1', 'SECRET-signing-2'] }
     const { id: destinationId } = await newDestination(other.store, id, { ...secrets, name: 'PLAIN-name' })
-    await other.store.settings.updateDestination(destinationId, { sharedSecret: 'SECRET-shared-2' })
+    await other.store.resources.updateDestination(destinationId, { sharedSecret: 'SECRET-shared-2' })
     const bytes = await other.closeAndRead()
     assert.ok(bytes.includes('PLAIN-name'), 'these are the stored bytes')
     assert.ok(!bytes.includes('SECRET-'))
@@ -225,8 +225,8 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     await accept(store(), sourceId, tracks(3, 'c'), [destinationId])
     await settle(store(), await claimOne(store(), destinationId), (id) => (id.endsWith('-0') ? 'delivered' : 'retry'))
     for (let at = 0; at < 5; at++) await accept(store(), sourceId, tracks(2), [destinationId])
-    assert.equal(await store().settings.deleteDestination(destinationId), true)
-    assert.equal(await store().settings.deleteDestination(destinationId), false)
+    assert.equal(await store().resources.deleteDestination(destinationId), true)
+    assert.equal(await store().resources.deleteDestination(destinationId), false)
     await untilNothingIsPending(destinationId)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 13, delivered: 1, cancelled: 12 }))
     const { data } = await store().history.deliveries({ destinationId, state: 'cancelled' }, { limit: 100, cursor: null })
@@ -243,7 +243,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     for (const name of ['a', 'b', 'c']) await accept(store(), sourceId, tracks(2, name), [destinationId])
     const [a, b, c] = (await claim(store(), destinationId)).shipments
     assert.ok(a && b && c)
-    await store().settings.deleteDestination(destinationId)
+    await store().resources.deleteDestination(destinationId)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 6, pending: 6 }))
     await settle(store(), a, 'delivered')
     await settle(store(), b, 'retry')
@@ -257,7 +257,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     const batches = Array.from({ length: 4 }, () => tracks(1_000))
     for (const items of batches) await accept(store(), sourceId, items, [destinationId])
     const held = await claimOne(store(), destinationId)
-    await store().settings.deleteDestination(destinationId)
+    await store().resources.deleteDestination(destinationId)
     await reopen()
     await untilNothingIsPending(destinationId)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4_000, cancelled: 4_000 }))
@@ -268,7 +268,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
   test('a disabled destination keeps its pending deliveries', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, [track('kept')], [destinationId])
-    await store().settings.updateDestination(destinationId, { enabled: false })
+    await store().resources.updateDestination(destinationId, { enabled: false })
     await reopen()
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 1, pending: 1 }))
     assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId, { nowMs: NOW_MS })), ['kept'])
@@ -278,13 +278,13 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     assert.equal(store().configuration().destinations.get(destinationId)?.paused, false)
     await accept(store(), sourceId, [track('before')], [destinationId])
-    assert.equal((await store().settings.updateDestination(destinationId, { paused: true }))?.paused, true)
+    assert.equal((await store().resources.updateDestination(destinationId, { paused: true }))?.paused, true)
     await reopen()
     assert.equal(store().configuration().destinations.get(destinationId)?.paused, true)
     await accept(store(), sourceId, [track('meanwhile')], [destinationId])
-    await store().settings.updateDestination(destinationId, { name: 'still paused' })
+    await store().resources.updateDestination(destinationId, { name: 'still paused' })
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 2, pending: 2 }))
-    assert.equal((await store().settings.updateDestination(destinationId, { paused: false }))?.paused, false)
+    assert.equal((await store().resources.updateDestination(destinationId, { paused: false }))?.paused, false)
     await reopen()
     assert.equal(store().configuration().destinations.get(destinationId)?.paused, false)
   })

@@ -165,7 +165,7 @@ class Model {
         return this.#endQuarantine(one)
       case 'deleteDestination': {
         const id = this.#destinations[one.destination] as string
-        assert.equal(await this.#store.settings.deleteDestination(id), !this.#deleted.has(id))
+        assert.equal(await this.#store.resources.deleteDestination(id), !this.#deleted.has(id))
         this.#deleted.add(id)
         return this.#cancelUnheld()
       }

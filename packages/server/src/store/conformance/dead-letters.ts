@@ -118,7 +118,7 @@ export function deadLetters({ open, store: opened, reopen }: StoreFixture): void
     const { sourceId, destinationId, target } = await start(store)
     await accept(store, sourceId, tracks(1), [destinationId])
     const claimed = await claimOne(store, destinationId)
-    await store.settings.deleteDestination(target)
+    await store.resources.deleteDestination(target)
     await settleWithLetters(store, claimed, 'failed', target)
     assert.deepEqual(await ledgerOf(store, destinationId), counts({ owed: 1, failed: 1 }))
     assert.deepEqual((await allPages((page) => store.history.messages({ sourceId, type: 'dead_letter' }, page), 10)).length, 0)

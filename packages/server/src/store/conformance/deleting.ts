@@ -82,7 +82,7 @@ export function deleting({ store, reopen, open }: StoreFixture): void {
     const gone = await newSource(store())
     const { id: left } = await newSource(store())
     await accept(store(), gone.id, [track('of-a-deleted-source', { userId: 'still there' })])
-    assert.equal(await store().settings.deleteSource(gone.id), true)
+    assert.equal(await store().resources.deleteSource(gone.id), true)
     const found = async (): Promise<number> => {
       const { data } = await store().history.messages({ userId: 'still there' }, { limit: 10, cursor: null })
       return data.filter(({ content }) => content.items.some((item) => item?.['type'] === 'track')).length

@@ -58,7 +58,7 @@ export const NOW_MS = 1_800_000_000_000
 export const DAY_MS = 86_400_000
 
 export async function newSource(store: Store, change: Partial<Source> = {}): Promise<Source> {
-  return store.settings.createSource({ name: 'a source', enabled: true, writeKeys: [randomUUID()], requireOAuth: false, ...change })
+  return store.resources.createSource({ name: 'a source', enabled: true, writeKeys: [randomUUID()], requireOAuth: false, ...change })
 }
 
 export function destinationOf(change: Partial<NewDestination> = {}): NewDestination {
@@ -85,7 +85,7 @@ export function destinationOf(change: Partial<NewDestination> = {}): NewDestinat
 }
 
 export async function newDestination(store: Store, sourceId: string, change: Partial<NewDestination> = {}): Promise<Destination> {
-  return store.settings.createDestination(destinationOf({ sourceIds: [sourceId], ...change }))
+  return store.resources.createDestination(destinationOf({ sourceIds: [sourceId], ...change }))
 }
 
 /** A source with one destination. */

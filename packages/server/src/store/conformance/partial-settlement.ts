@@ -181,7 +181,7 @@ export function partialSettlement({ store, reopen }: StoreFixture): void {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     await accept(store(), sourceId, tracks(5, 'deleted'), [destinationId])
     const claimed = await settleSome(store(), await claimOne(store(), destinationId), 'delivered', 'kept', 'kept', 'kept', 'kept')
-    await store().settings.deleteDestination(destinationId)
+    await store().resources.deleteDestination(destinationId)
     const now = await settleSome(store(), claimed, 'kept', 'delivered', 'kept', 'kept', 'retry')
     const untilPending = (count: number): Promise<unknown> =>
       until(

@@ -110,7 +110,7 @@ export function quarantine({ store, open }: StoreFixture): void {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: other } = await newDestination(store(), sourceId)
     const { id: gone } = await newDestination(store(), sourceId)
-    await store().settings.deleteDestination(gone)
+    await store().resources.deleteDestination(gone)
     const { segment } = await accept(store(), sourceId, tracks(3), [destinationId], quarantining([0, 1]))
     await settleAll(store(), destinationId, 'delivered')
     const consumer = new RecordingConsumer()
@@ -190,7 +190,7 @@ export function quarantine({ store, open }: StoreFixture): void {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { segment } = await accept(store(), sourceId, tracks(2), [destinationId], quarantining([0, 1]))
     const ids = [0, 1].map((index) => `${segment}-${index}`)
-    await store().settings.deleteSource(sourceId)
+    await store().resources.deleteSource(sourceId)
     assert.deepEqual(await store().quarantine.release(ids.map((id) => ({ id, plan: planTo([destinationId]) }))), [])
     assert.equal((await booksOf(store(), sourceId)).quarantined, 2)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({}))
@@ -211,7 +211,7 @@ export function quarantine({ store, open }: StoreFixture): void {
     const removed: (readonly string[])[] = []
     const work = Array.from({ length: 8 }, async (_, nth) => {
       const own = ids.filter((_id, at) => (at + nth) % 3 > 0)
-      if (nth === 3) await store().settings.deleteDestination(deleted)
+      if (nth === 3) await store().resources.deleteDestination(deleted)
       else if (nth % 2 === 0) released.push(await store().quarantine.release(own.map((id) => ({ id, plan }))))
       else removed.push(await store().quarantine.delete(own))
     })

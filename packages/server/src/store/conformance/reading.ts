@@ -126,7 +126,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     const { id: sourceId } = await newSource(store())
     const messageId = `kept-${sourceId}`
     await accept(store(), sourceId, [track(messageId, { userId: `user-${sourceId}` })])
-    await store().settings.deleteSource(sourceId)
+    await store().resources.deleteSource(sourceId)
     assert.equal((await store().history.message(messageId))?.content.sourceId, sourceId)
     assert.deepEqual(await idsOf({ userId: `user-${sourceId}` }), [messageId])
     assert.deepEqual(await idsOf({ sourceId }), [messageId])
@@ -490,7 +490,7 @@ export function reading({ store, reopen }: StoreFixture): void {
     const claimed = await claimOne(store(), otherId)
     const delivery = deliveriesOf(claimed.shipment)[0] as string
     await settle(store(), claimed, 'delivered')
-    await store().settings.deleteDestination(otherId)
+    await store().resources.deleteDestination(otherId)
     assert.deepEqual(await store().replays.replay(delivery), { ok: false, reason: 'destination_gone' })
     for (const unknown of ['', 'x', '1-0', `${delivery.split('-')[0]}-3`]) {
       assert.deepEqual(await store().replays.replay(unknown), { ok: false, reason: 'not_found' }, unknown)

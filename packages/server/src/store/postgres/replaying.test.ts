@@ -257,7 +257,7 @@ suite('nodes that replay together', () => {
     await database.query('BEGIN; LOCK TABLE switchyard.replays IN SHARE MODE')
     const stepping = step(b, job, 20)
     await isWaiting("relation = 'switchyard.replays'::regclass")
-    const deleting = a.settings.deleteDestination(destinationId).then(() => (isDeleted = true))
+    const deleting = a.resources.deleteDestination(destinationId).then(() => (isDeleted = true))
     await isWaiting("locktype = 'transactionid'")
     await database.query('ROLLBACK')
     const stepped = await stepping

@@ -153,7 +153,7 @@ class Postgres implements PostgresStore {
   readonly #retentionRuns: RetentionRuns
   readonly #onTrouble: (error: unknown) => void
   readonly #shared: SharedConfiguration
-  readonly settings: Store['settings'] & CommonConfigurationStore
+  readonly resources: Store['resources'] & CommonConfigurationStore
   readonly secrets: CommonConfigurationStore
   readonly oauth: SettingRows
   readonly ingest: Accepting
@@ -209,8 +209,8 @@ class Postgres implements PostgresStore {
       onVersion: (version) => this.deletions.follow(version),
     })
     this.oauth = createSettings(database)
-    this.settings = Object.assign(new CommonConfigurationStore(this.#shared, context.nowMs), this.oauth)
-    this.secrets = this.settings
+    this.resources = Object.assign(new CommonConfigurationStore(this.#shared, context.nowMs), this.oauth)
+    this.secrets = this.resources
     this.channel = new LiveChannel(database, this.#shared)
     const { onState = () => {}, onCommit = () => {} } = options
     this.#claiming = new Claiming(context)

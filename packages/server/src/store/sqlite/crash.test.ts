@@ -70,7 +70,7 @@ test('after a kill, a destination has exactly the content of its newest version,
     const committed = Number(lines.at(-1))
     const store = await openFor(t, path)
     const destination = store.configuration().destinations.get(destinationId)
-    const [newest] = (await store.settings.destinationVersions(destinationId, { limit: 1, cursor: null })).data
+    const [newest] = (await store.resources.destinationVersions(destinationId, { limit: 1, cursor: null })).data
     assert.ok(newest !== undefined && newest.version >= committed, `${newest?.version} and ${committed}`)
     assert.deepEqual([newest.version, newest.content['transformation']], [destination?.version, asWebhook(destination).transformation])
     await store.close()

@@ -78,7 +78,7 @@ class Sqlite implements SqliteStore {
   readonly #retention: RetentionRuns
   readonly #file: ConfigurationFile
   readonly books: Store['books']
-  readonly settings: Store['settings'] & CommonConfigurationStore
+  readonly resources: Store['resources'] & CommonConfigurationStore
   readonly secrets: CommonConfigurationStore
   readonly oauth: Store['oauth']
   readonly history: Store['history']
@@ -107,8 +107,8 @@ class Sqlite implements SqliteStore {
       onDestinationDeleted: (id) => this.#run(this.#cancel(id)),
     })
     const settings = createSettings(writer, reader)
-    this.settings = Object.assign(new CommonConfigurationStore(this.#file, () => this.#clock.wallMs()), settings)
-    this.secrets = this.settings
+    this.resources = Object.assign(new CommonConfigurationStore(this.#file, () => this.#clock.wallMs()), settings)
+    this.secrets = this.resources
     this.oauth = settings
     const nowMs = (): number => this.#clock.wallMs()
     this.replays = new CommonReplayStore(replayJobRows(writer, reader, nowMs), {

@@ -74,7 +74,7 @@ for (const [where, options] of [
     await rig.accept([destination], 2)
     await rig.until(() => rig.attempts.length > 0)
     assert.equal(rig.attempts[0]?.outcome.reason, 'auth_refused')
-    await rig.store.settings.updateDestination(destination.id, { auth: server.auth({ clientSecret: 'rotated' }) })
+    await rig.store.resources.updateDestination(destination.id, { auth: server.auth({ clientSecret: 'rotated' }) })
     await untilDelivered(rig, destination, 2)
     assert.deepEqual((await rig.ledger(destination)).failed, 0)
   })

@@ -328,7 +328,7 @@ export function replaying({ store, open }: StoreFixture): void {
     const first = await step(own, job, 1)
     assert.ok(first.ok)
     assert.deepEqual([first.replayed, first.job.skipped], [1, { message_gone: 1 }])
-    await own.settings.deleteDestination(destinationId)
+    await own.resources.deleteDestination(destinationId)
     const done = await finish(own, job)
     assert.deepEqual(done.skipped, { message_gone: 1, destination_gone: 3 })
     assert.equal(doneOf(done), done.total)
@@ -487,17 +487,17 @@ export function replaying({ store, open }: StoreFixture): void {
 
   test('the part of a disabled destination waits until it is enabled', async () => {
     const { destinationId } = await ended(store(), 'failed', 3)
-    await store().settings.updateDestination(destinationId, { enabled: false })
+    await store().resources.updateDestination(destinationId, { enabled: false })
     const job = await createJob(store(), matching({ destinationId }))
     const held = await step(store(), job)
     assert.ok(held.ok && held.blocked && held.replayed === 0 && held.job.state === 'running')
-    await store().settings.updateDestination(destinationId, { enabled: true })
+    await store().resources.updateDestination(destinationId, { enabled: true })
     assert.equal((await finish(store(), job)).replayed, 3)
   })
 
   test('a paused destination gets its part of the job as usual', async () => {
     const { destinationId } = await ended(store(), 'failed', 3)
-    await store().settings.updateDestination(destinationId, { paused: true })
+    await store().resources.updateDestination(destinationId, { paused: true })
     const job = await createJob(store(), matching({ destinationId }))
     assert.equal((await finish(store(), job)).replayed, 3)
     assert.equal((await ledgerOf(store(), destinationId)).pending, 3)

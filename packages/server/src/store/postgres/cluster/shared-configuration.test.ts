@@ -394,7 +394,7 @@ suite('stores that share a configuration', () => {
         return accept(other, sourceId, tracks(5), [destinationId])
       })
       await accepting[0]
-      const deleting = one.settings.deleteDestination(destinationId)
+      const deleting = one.resources.deleteDestination(destinationId)
       for (let at = 0; at < 60; at++) {
         consumer.reserves = at % 2 === 0
         await accept(other, sourceId, tracks(5), [destinationId])

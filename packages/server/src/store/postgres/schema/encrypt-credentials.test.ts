@@ -37,7 +37,7 @@ async function makeOld(): Promise<void> {
   const deleted = await newDestination(store, sourceId, SETTINGS)
   await accept(store, sourceId, tracks(2), [destination.id])
   await settleAll(store, destination.id, 'retry', { progress: [URL], request: { url: URL } })
-  await store.settings.deleteDestination(deleted.id)
+  await store.resources.deleteDestination(deleted.id)
   await store.secrets.getOrCreate('session_key', 'a session key')
   await store.history.noteAudit({ actor: ACTOR, action: 'destination.update', subject: destination.id, before: null, after: { name: 'x' } })
   await store.close()

@@ -179,7 +179,7 @@ test('a node keeps running while the next version migrates the schema, and can b
   await running.stop()
   const { owed, delivered } = await ledgerOf(store, destinationId)
   assert.ok(owed >= 80 && delivered <= owed)
-  await store.settings.createSource({ name: 'after', enabled: true, writeKeys: ['after'], requireOAuth: false })
+  await store.resources.createSource({ name: 'after', enabled: true, writeKeys: ['after'], requireOAuth: false })
   await store.dropExpired(Date.now())
   await store.close()
   const again = await openAt(database.url)
