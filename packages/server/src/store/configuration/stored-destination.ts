@@ -25,7 +25,7 @@ export function reencryptDestination(stored: StoredDestination, reencrypt: Seali
 
 /** The form of a deleted destination. It is kept because rows refer to it, and contains nothing that could be decrypted. */
 export function destinationWithoutSecrets(destination: Destination | StoredDestination): StoredDestination {
-  return kindOf(destination).withoutSecrets(destination as StoredDestination)
+  return kindOf(destination).withoutSecrets(destination)
 }
 
 /** The number of encrypted texts in it. */
