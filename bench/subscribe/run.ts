@@ -2,7 +2,7 @@
 // cases take turns, and the median is printed, so that other load on the machine affects all cases alike.
 // Run: npm run bench:subscribe
 
-import { planRoutes } from '../../packages/server/src/routing/plan.ts'
+import { routeMessages } from '../../packages/server/src/routing/route-messages.ts'
 import {
   CLASSIC_WEBHOOK,
   type Configuration,
@@ -91,7 +91,7 @@ function configured(about: Partial<WebhookDestination>): Configuration {
 
 function round(configuration: Configuration): number {
   const before = process.cpuUsage()
-  for (let batch = 0; batch < BATCHES_PER_ROUND; batch++) planRoutes(configuration, 's', content)
+  for (let batch = 0; batch < BATCHES_PER_ROUND; batch++) routeMessages(configuration, 's', content)
   const { user, system } = process.cpuUsage(before)
   return (user + system) / (BATCHES_PER_ROUND * BATCH)
 }

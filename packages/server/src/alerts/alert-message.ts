@@ -3,13 +3,13 @@
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { writeStoredBody } from '../store/port/stored-messages.ts'
-import { type AcceptBatch, type Configuration, type Plan, type SegmentContent, SYSTEM_SOURCE } from '../store/store.ts'
+import { type AcceptBatch, type Configuration, type Routing, type SegmentContent, SYSTEM_SOURCE } from '../store/store.ts'
 import type { Incident } from './incidents.ts'
 import type { Rule } from './rules/rule.ts'
 
 export interface MessageContext {
   configuration: Configuration
-  plan: (configuration: Configuration, sourceId: string, content: SegmentContent) => Plan
+  route: (configuration: Configuration, sourceId: string, content: SegmentContent) => Routing
   /** The address of the dashboard, without a slash at the end. */
   baseUrl: string
   version: string
@@ -43,7 +43,7 @@ export function incidentMessage(
   }
   const atMs = isOpen ? openedAtMs : (closedAtMs ?? about.nowMs)
   const batch = batchOf(`${id}-${isOpen ? 'opened' : 'closed'}`, isOpen ? event : closedEvent, properties, atMs, about)
-  return subject.kind === 'destination' ? { ...batch, plan: withoutDestination(batch.plan, subject.id) } : batch
+  return subject.kind === 'destination' ? { ...batch, routing: withoutDestination(batch.routing, subject.id) } : batch
 }
 
 export function testMessage(messageId: string, sender: string, about: MessageContext): AcceptBatch {
@@ -63,7 +63,7 @@ export function testMessage(messageId: string, sender: string, about: MessageCon
 }
 
 function batchOf(messageId: string, event: string, properties: JsonObject, atMs: number, about: MessageContext): AcceptBatch {
-  const { configuration, plan, version, nowMs } = about
+  const { configuration, route, version, nowMs } = about
   const context = { library: { name: 'switchyard', version } }
   const item: JsonObject = { type: 'track', event, userId: USER_ID, messageId, timestamp: isoTime(atMs), context, properties }
   const content: SegmentContent = {
@@ -77,11 +77,16 @@ function batchOf(messageId: string, event: string, properties: JsonObject, atMs:
     trace: null,
     items: [item],
   }
-  return { content, body: writeStoredBody({ batch: [item] }), messageIds: [messageId], plan: plan(configuration, SYSTEM_SOURCE, content) }
+  return {
+    content,
+    body: writeStoredBody({ batch: [item] }),
+    messageIds: [messageId],
+    routing: route(configuration, SYSTEM_SOURCE, content),
+  }
 }
 
 /** A message about a destination is not sent to that destination. */
-function withoutDestination({ shipments, skips }: Plan, destinationId: string): Plan {
+function withoutDestination({ shipments, skips }: Routing, destinationId: string): Routing {
   const others = shipments.filter((shipment) => shipment.destinationId !== destinationId)
   if (others.length === shipments.length) return { shipments, skips }
   return { shipments: others, skips: [...skips, { destinationId, reason: 'about_destination', indexes: null }] }

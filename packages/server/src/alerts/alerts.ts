@@ -16,7 +16,7 @@ import { RULES } from './rules/rules.ts'
 export interface AlertParts extends Pick<ObservationParts, 'failureOf' | 'violations' | 'storePath' | 'quarantineDays'> {
   store: Store
   clock: Pick<Clock, 'wallMs'>
-  plan: MessageContext['plan']
+  route: MessageContext['route']
   /** The address of the dashboard, without a slash at the end. */
   baseUrl: () => string
   version: string
@@ -196,15 +196,15 @@ class Evaluator implements Alerts {
   }
 
   #context(nowMs: number): MessageContext {
-    const { store, plan, baseUrl, version } = this.#parts
-    return { configuration: store.configuration(), plan, baseUrl: baseUrl(), version, nowMs }
+    const { store, route, baseUrl, version } = this.#parts
+    return { configuration: store.configuration(), route, baseUrl: baseUrl(), version, nowMs }
   }
 
   async test(actor: Actor): Promise<{ messageId: string; destinationIds: string[] }> {
     const messageId = `alert-test-${randomUUID()}`
     const batch = testMessage(messageId, actor.name, this.#context(this.#parts.clock.wallMs()))
     await this.#send(batch)
-    return { messageId, destinationIds: batch.plan.shipments.map(({ destinationId }) => destinationId) }
+    return { messageId, destinationIds: batch.routing.shipments.map(({ destinationId }) => destinationId) }
   }
 
   async incidents(isWanted: (incident: Incident) => boolean, page: PageRequest): Promise<Page<Incident>> {

@@ -7,7 +7,7 @@ import { errorBody } from '../errors.ts'
 import type { Proxies } from '../http/proxies.ts'
 import { parseTraceContext } from '../outbound/trace-context.ts'
 import type { PlanJudges } from '../plans/plan-judges.ts'
-import type { AcceptBatch, Configuration, Nodes, Plan, SegmentContent, Source, Store } from '../store/store.ts'
+import type { AcceptBatch, Configuration, Nodes, Routing, SegmentContent, Source, Store } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { IngestPacing } from '../timing/ingest-pacing.ts'
 import { answerJson, answerPixel, answerSuccess } from './answers.ts'
@@ -34,7 +34,7 @@ const MAX_VIOLATIONS_PER_REQUEST = 2_000
 
 export interface IngestDeps extends Partial<IngestEvents> {
   store: Pick<Store, 'ingest' | 'configuration' | 'nodes'>
-  plan: (configuration: Configuration, sourceId: string, content: SegmentContent) => Plan
+  route: (configuration: Configuration, sourceId: string, content: SegmentContent) => Routing
   clock: Clock
   proxies: Proxies
   privacy: Privacy
@@ -67,7 +67,7 @@ export class Accepting {
   }
 
   accept(exchange: Exchange, source: Source, body: Body): void {
-    const { store, clock, plan, privacy, plans } = this.#deps
+    const { store, clock, route, privacy, plans } = this.#deps
     const waitSeconds = this.#rateLimit?.waitSeconds(source.id, clock.scheduleMs()) ?? 0
     if (waitSeconds > 0)
       return this.#refusals.reject(exchange, requestProblem(exchange, 'rate_limited', body), ['Retry-After', String(waitSeconds)])
@@ -91,12 +91,12 @@ export class Accepting {
     if (!parsed.ok) return this.#refusals.reject(exchange, parsed)
     if (parsed.items.length === 0) return this.#conclude(exchange, source.id, parsed)
     const content = this.#contentOf(exchange, source, parsed, protection)
-    const planned = plan(configuration, source.id, content)
+    const routing = route(configuration, source.id, content)
     this.#store(exchange, charged, parsed, {
       content,
       body: parsed.body,
       messageIds: parsed.messageIds,
-      plan: planned,
+      routing,
       quarantined: quarantinedIn(parsed, trackingPlan?.planId),
     })
   }
@@ -123,11 +123,11 @@ export class Accepting {
 
   #store(exchange: Exchange, charged: number, parsed: ParsedRequest, batch: AcceptBatch): void {
     const { store, backlogLimit, onAccepted } = this.#deps
-    const { content, plan } = batch
+    const { content, routing } = batch
     const { sourceId } = content
     // Refund a charge if nothing is stored: the client will retry the request, and it is charged then.
     const refund = (): void => this.#rateLimit?.charge(sourceId, -charged)
-    if (backlogLimit?.isReached(plan)) {
+    if (backlogLimit?.isReached(routing)) {
       refund()
       this.#pacing.countRefused()
       return this.#refusals.overloaded(exchange, BACKLOG_LIMIT)

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES, MESSAGE_TYPES, REFUSALS } from '@switchyard/protocol'
 import { readStoredBody } from '../store/port/stored-messages.ts'
 import { type AcceptResult, StoreUnavailable } from '../store/store.ts'
-import { type Answer, BASIC, configuration, deferred, NOW, PLAN, source, trackingApi } from './fixtures/tracking-api.ts'
+import { type Answer, BASIC, configuration, deferred, NOW, ROUTING, source, trackingApi } from './fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
 
@@ -28,7 +28,7 @@ function messageOfBytes(bytes: number, about: object = good): string {
   return empty.replace('"filler":""', `"filler":"${'x'.repeat(bytes - empty.length)}"`)
 }
 
-test('a batch is passed to the store unchanged, with its plan', async (t) => {
+test('a batch is passed to the store unchanged, with its routing', async (t) => {
   const api = await trackingApi(t)
   for (const path of ['/v1/batch', '/v1/import', '/v1/b', '/v1/batch?from=here']) {
     const text = JSON.stringify({
@@ -38,9 +38,9 @@ test('a batch is passed to the store unchanged, with its plan', async (t) => {
       integrations: { B: false },
     })
     assertSuccess(await api.post(path, text))
-    const { content, body, messageIds, plan } = api.accepted.pop() ?? assert.fail()
+    const { content, body, messageIds, routing } = api.accepted.pop() ?? assert.fail()
     assert.equal(Buffer.from(body).toString(), text)
-    assert.deepEqual([messageIds, plan], [['m', 'n'], PLAN])
+    assert.deepEqual([messageIds, routing], [['m', 'n'], ROUTING])
     assert.deepEqual(content, {
       sourceId: '1',
       receivedAtMs: NOW,
@@ -145,7 +145,7 @@ test('a disabled source is rejected, and one that requires OAuth does not accept
 test('a valid access token may send to the sources of its application', async (t) => {
   const oauth = (token: string): Promise<Set<string> | null> =>
     Promise.resolve(token === 'good' ? new Set(['oauth']) : token === 'other' ? new Set(['1']) : null)
-  const api = await trackingApi(t, {}, { oauth, plan: () => PLAN })
+  const api = await trackingApi(t, {}, { oauth, route: () => ROUTING })
   const post = (token: string): Promise<Answer> =>
     api.post('/v1/batch', { batch: [good], writeKey: 'key-oauth' }, { Authorization: `Bearer ${token}` })
   assertSuccess(await post('good'))
@@ -250,7 +250,11 @@ test('each rule for a message has its own code', async (t) => {
 
 test('the valid messages of a batch are accepted, and the invalid ones are listed', async (t) => {
   const heard: object[] = []
-  const api = await trackingApi(t, {}, { plan: () => PLAN, onAccepted: (each) => heard.push(each), onRejected: (each) => heard.push(each) })
+  const api = await trackingApi(
+    t,
+    {},
+    { route: () => ROUTING, onAccepted: (each) => heard.push(each), onRejected: (each) => heard.push(each) },
+  )
   const batch = [{ ...good, event: '' }, good, { ...good, messageId: 'n', event: 1 }, 'x', { ...good, messageId: 'o' }]
   const { status, body } = await api.post('/v1/batch', { batch, sentAt: 'then' })
   const { warnings, ...rest } = body
@@ -343,14 +347,14 @@ test('an unavailable store causes a 503 with Retry-After, and rejected messages 
   assert.deepEqual(api.rejections, [])
 })
 
-test('a bug in the store or the plan causes a 500, and the next request is served', async (t) => {
+test('a bug in the store or in routing causes a 500, and the next request is served', async (t) => {
   const api = await trackingApi(t)
   const { accept } = api.store
   api.store.accept = () => Promise.reject(new Error('a bug'))
   assertRefused(await api.post('/v1/batch', { batch: [good] }), 500, 'internal_error')
   api.store.accept = accept
   assertSuccess(await api.post('/v1/batch', { batch: [good] }))
-  const buggy = await trackingApi(t, {}, { plan: () => assert.fail() })
+  const buggy = await trackingApi(t, {}, { route: () => assert.fail() })
   assertRefused(await buggy.post('/v1/batch', { batch: [good] }), 500, 'internal_error')
 })
 

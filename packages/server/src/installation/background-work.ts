@@ -7,7 +7,7 @@ import { ThreadTransformer } from '../delivery/sender/transforming/thread-transf
 import { BacklogLimit } from '../ingest/limits/backlog-limit.ts'
 import type { Log } from '../logging/log.ts'
 import { createReplayRunner } from '../replaying/replay-runner.ts'
-import { planRoutes } from '../routing/plan.ts'
+import { routeMessages } from '../routing/route-messages.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { IntegrationsInstaller } from './install-integrations.ts'
 import { integrationsFolder } from './integrations-package.ts'
@@ -35,7 +35,7 @@ export function createBackgroundWork(
   const alerts = createAlerts({
     store,
     clock,
-    plan: planRoutes,
+    route: routeMessages,
     failureOf: (destinationId) => delivery.health(destinationId)?.failure?.reason ?? null,
     violations: (nowMs) => observer.recentViolations(nowMs),
     storePath: path,

@@ -14,7 +14,7 @@ import { registerDocs } from '../docs/docs.ts'
 import { registerReadiness } from '../http/readiness.ts'
 import { MAX_BODIES_BYTES, registerIngest } from '../ingest/ingest.ts'
 import { createOAuth } from '../oauth/oauth.ts'
-import { planRoutes } from '../routing/plan.ts'
+import { routeMessages } from '../routing/route-messages.ts'
 import type { BackgroundWork } from './background-work.ts'
 import { commandForm } from './command-form.ts'
 import { openCatalog } from './integrations-catalog.ts'
@@ -49,7 +49,7 @@ async function registerTracking(app: FastifyInstance, { core, work, config, body
   registerIngest(app, {
     store,
     oauth: (token) => oauth.sourcesOf(token),
-    plan: planRoutes,
+    route: routeMessages,
     clock,
     pacing,
     backlogLimit: work.backlogLimit,
@@ -85,7 +85,7 @@ function registerControlApi(app: FastifyInstance, service: Service) {
     delivery,
     checkCode: (code) => work.transformer.check(code),
     catalog: () => openCatalog(integrationsFolder(config)),
-    plan: planRoutes,
+    route: routeMessages,
     operatorTools: operatorTools(service),
     catalogInstaller: work.catalogInstaller,
     live: observer.live,

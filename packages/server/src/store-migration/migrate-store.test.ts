@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { asWebhook } from '../destinations/fixtures/webhook.ts'
 import { createSecretBox } from '../secrets/secret-box.ts'
-import { accept, claimOne, newDestination, newSource, planTo, quarantining, settle, tracks } from '../store/conformance/fixtures.ts'
+import { accept, claimOne, newDestination, newSource, quarantining, routingTo, settle, tracks } from '../store/conformance/fixtures.ts'
 import { fastFolder } from '../store/fixtures/fast-folder.ts'
 import { createDatabase, type TestDatabase } from '../store/postgres/fixtures/postgres-server.ts'
 import { openAt } from '../store/postgres/fixtures/temp-store.ts'
@@ -46,7 +46,7 @@ before(async () => {
   for (let nth = 0; nth < 3; nth++) await settle(store, await claimOne(store, destinationId), 'delivered')
   // One message is released, and one stays in quarantine.
   const { segment } = await accept(store, sourceId, tracks(3, 'planned'), [], quarantining([0, 1], 'track a\0b'))
-  await store.quarantine.release([{ id: `${segment}-0`, plan: planTo([destinationId]) }])
+  await store.quarantine.release([{ id: `${segment}-0`, routing: routingTo([destinationId]) }])
   await store.secrets.getOrCreate('session_key', 'a kept secret')
   await store.close()
 })

@@ -71,7 +71,7 @@ async function sourceWithQuarantine(fixture: Fixture): Promise<string> {
     content: { sourceId, receivedAtMs: Date.now(), ...about, items },
     body: writeStoredBody({ batch: items }),
     messageIds: [sourceId],
-    plan: { shipments: [], skips: [] },
+    routing: { shipments: [], skips: [] },
     quarantined: [{ index: 0, planId: 'pln_1', violations: [] }],
   })
   return sourceId

@@ -3,7 +3,7 @@ import test, { type TestContext } from 'node:test'
 import { ShownRequests } from '../../delivery/previews/shown-requests.ts'
 import { ThreadTransformer } from '../../delivery/sender/transforming/thread-transformer.ts'
 import { kindOf } from '../../destinations/kinds.ts'
-import { planRoutes } from '../../routing/plan.ts'
+import { routeMessages } from '../../routing/route-messages.ts'
 import type { Destination } from '../../store/store.ts'
 import { accept, type Fixture, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
 
@@ -26,7 +26,7 @@ async function start(t: TestContext, settings: object = {}, stored: Partial<Dest
   t.after(() => shown.close())
   const preview = (destination: Destination, messages: Parameters<typeof shown.preview>[2]) =>
     shown.preview(destination, kindOf(destination).requests ?? assert.fail(), messages, Date.now())
-  const fixture = await startControl(t, { plan: planRoutes, delivery: { ...STILL, preview } })
+  const fixture = await startControl(t, { route: routeMessages, delivery: { ...STILL, preview } })
   const sourceId = (await fixture.call('POST', '/api/sources', { name: 'Shop' })).body.id as string
   const { id } = (
     await fixture.call('POST', '/api/destinations', {

@@ -144,7 +144,15 @@ interface Entry {
 }
 type Result = { skip: Skip } | Previewed
 
-export function previewRoutes({ store, clock, delivery, plan, checkUrl = () => null, checkCode, catalog }: ControlParts): Route[] {
+export function previewRoutes({
+  store,
+  clock,
+  delivery,
+  route: routeMessages,
+  checkUrl = () => null,
+  checkCode,
+  catalog,
+}: ControlParts): Route[] {
   /** The destination with the changes applied. Throws as an update would. */
   async function changed(before: Destination, changes: DestinationPatch): Promise<Destination> {
     await assertLoadable(checkCode, before.type, changes, before)
@@ -179,7 +187,7 @@ export function previewRoutes({ store, clock, delivery, plan, checkUrl = () => n
   function skipOf(destination: Destination, content: SegmentContent): Skip | undefined {
     const alone = { ...destination, enabled: true, sourceIds: [content.sourceId] }
     const configuration: Configuration = { ...store.configuration(), destinations: new Map([[alone.id, alone]]) }
-    return plan?.(configuration, content.sourceId, content).skips[0]
+    return routeMessages?.(configuration, content.sourceId, content).skips[0]
   }
 
   return [

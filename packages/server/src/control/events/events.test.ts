@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import { EventCatalog } from '../../observe/event-catalog/event-catalog.ts'
-import { planRoutes } from '../../routing/plan.ts'
+import { routeMessages } from '../../routing/route-messages.ts'
 import { accept, STILL, startControl } from '../fixtures/start-control.ts'
 
 const HOUR_MS = 3_600_000
@@ -14,7 +14,7 @@ async function setUp(t: TestContext) {
   const { call, store } = await startControl(t, {
     clock: { wallMs: () => NOW_MS, scheduleMs: () => NOW_MS },
     delivery: STILL,
-    plan: planRoutes,
+    route: routeMessages,
     flushEvents: async () => parts.catalog?.refresh(),
   })
   const catalog = new EventCatalog({ store, wallMs: () => NOW_MS, onError: assert.ifError, maxEventsPerSource: 6 })

@@ -188,7 +188,7 @@ function listRoute({ store, clock, flushEvents }: ControlParts): Route {
   })
 }
 
-function detailRoute({ store, clock, plan, flushEvents }: ControlParts): Route {
+function detailRoute({ store, clock, route: routeMessages, flushEvents }: ControlParts): Route {
   return route({
     method: 'GET',
     path: '/events/:id',
@@ -220,7 +220,7 @@ function detailRoute({ store, clock, plan, flushEvents }: ControlParts): Route {
           .map((property) => propertyView(property, examined.examined, samples.get(property[0]))),
         otherProperties: examined.other,
         recentMessages: messages.length,
-        destinations: plan === undefined ? [] : receiversOf(configuration, sourceId, messages, plan),
+        destinations: routeMessages === undefined ? [] : receiversOf(configuration, sourceId, messages, routeMessages),
         plan: planView(configuration, sourceId, counts),
       }
     },
@@ -326,7 +326,7 @@ function receiversOf(
   configuration: Configuration,
   sourceId: string,
   messages: readonly StoredMessage[],
-  plan: NonNullable<ControlParts['plan']>,
+  routeMessages: NonNullable<ControlParts['route']>,
 ) {
   const attached = [...configuration.destinations.values()].filter(({ sourceIds }) => sourceIds.includes(sourceId))
   const receivers = new Map(
@@ -334,7 +334,7 @@ function receiversOf(
   )
   for (const { content, index } of messages) {
     const item: JsonObject | null = content.items[index] ?? null
-    const { shipments, skips } = plan(configuration, sourceId, { ...content, items: [item] })
+    const { shipments, skips } = routeMessages(configuration, sourceId, { ...content, items: [item] })
     for (const { destinationId } of shipments) {
       const receiver = receivers.get(destinationId)
       if (receiver !== undefined) receiver.sent++

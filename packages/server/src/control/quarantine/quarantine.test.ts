@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { JsonObject, Violation } from '@switchyard/protocol'
-import { planRoutes } from '../../routing/plan.ts'
+import { routeMessages } from '../../routing/route-messages.ts'
 import { writeStoredBody } from '../../store/port/stored-messages.ts'
 import { startControl } from '../fixtures/start-control.ts'
 
@@ -10,7 +10,7 @@ const violation = (rule: string): Violation => {
 }
 
 async function setUp(t: TestContext) {
-  const { call, store } = await startControl(t, { plan: planRoutes })
+  const { call, store } = await startControl(t, { route: routeMessages })
   const { body: source } = await call('POST', '/api/sources', { name: 'web' })
   const destination = async (change: JsonObject): Promise<string> => {
     const given = { name: 'hook', urls: ['https://example.com/hook'], sourceIds: [source.id], ...change }
@@ -27,7 +27,7 @@ async function setUp(t: TestContext) {
       content: { sourceId, receivedAtMs: Date.now(), ...about, items, violations },
       body: writeStoredBody({ batch: items }),
       messageIds: items.map(({ messageId }) => messageId),
-      plan: planRoutes(store.configuration(), sourceId, { sourceId, receivedAtMs: Date.now(), ...about, items }),
+      routing: routeMessages(store.configuration(), sourceId, { sourceId, receivedAtMs: Date.now(), ...about, items }),
       quarantined: items.map((_, index) => ({ index, planId: 'pln_1', violations: [violation(rule)] })),
     })
     return items.map((_, index) => `${segment}-${index}`)
@@ -138,8 +138,8 @@ test('messages of a deleted source stay in quarantine, and the answer says why',
     assert.deepEqual([status, body.code], [409, 'source_deleted'])
   }
   // The source was deleted by another node a moment ago, and this one does not know yet.
-  const plan = { shipments: [{ destinationId, indexes: null }], skips: [] }
-  assert.deepEqual(await store.quarantine.release(ids.map((id) => ({ id, plan }))), [])
+  const routing = { shipments: [{ destinationId, indexes: null }], skips: [] }
+  assert.deepEqual(await store.quarantine.release(ids.map((id) => ({ id, routing }))), [])
   assert.equal((await totals()).quarantined, 2)
   const { body: other } = await call('POST', '/api/sources', { name: 'shop' })
   const others = await quarantine(1, 'Bought', other.id)

@@ -69,7 +69,7 @@ const MORE = boolean({ description: 'Whether more messages match than one call h
 type Selection = Infer<typeof SELECTION>
 type Step = (messages: readonly QuarantinedMessage[]) => Promise<readonly string[]>
 
-export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] {
+export function quarantineRoutes({ store, route: routeMessages, clock }: ControlParts): Route[] {
   return [
     route({
       method: 'GET',
@@ -100,14 +100,14 @@ export function quarantineRoutes({ store, plan, clock }: ControlParts): Route[] 
       }),
       errors: ['source_deleted'],
       async handle({ body, actor }) {
-        if (plan === undefined) throw new Error('this service cannot plan routes')
+        if (routeMessages === undefined) throw new Error('this service cannot route messages')
         let kept = 0
         const { count, more } = await inSteps({ store, clock }, body, async (messages) => {
           const configuration = store.configuration()
           const routable = messages.filter(({ content }) => configuration.sources.has(content.sourceId))
           kept += messages.length - routable.length
           if (routable.length === 0) return []
-          const released = routable.map(({ id, content }) => ({ id, plan: plan(configuration, content.sourceId, content) }))
+          const released = routable.map(({ id, content }) => ({ id, routing: routeMessages(configuration, content.sourceId, content) }))
           return store.quarantine.release(released, audit(actor, 'quarantine.release', body))
         })
         if (count === 0 && kept > 0) throw new ApiError('source_deleted')

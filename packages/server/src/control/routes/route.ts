@@ -12,7 +12,7 @@ import type { CodeProblem } from '../../delivery/sender/transforming/transformer
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import type { Privacy } from '../../ingest/privacy/privacy.ts'
 import type { LiveFeed } from '../../observe/live.ts'
-import type { Actor, Configuration, Plan, Role, SegmentContent, Store } from '../../store/store.ts'
+import type { Actor, Configuration, Role, Routing, SegmentContent, Store } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { Access, Caller } from '../access/authorize.ts'
 import type { CatalogInstaller } from './catalog-installer.ts'
@@ -109,7 +109,7 @@ export interface ControlParts {
   checkUrl?: ((url: string) => string | null) | undefined
   checkCode?: CheckCode | undefined
   /** Routing: to which destinations the messages of a batch are sent, and why not to the others. */
-  plan?: ((configuration: Configuration, sourceId: string, content: SegmentContent) => Plan) | undefined
+  route?: ((configuration: Configuration, sourceId: string, content: SegmentContent) => Routing) | undefined
   /** Returns the catalogue of integrations; null if the package is not installed. */
   catalog?: OpenCatalog | undefined
   operatorTools?: OperatorTools | undefined

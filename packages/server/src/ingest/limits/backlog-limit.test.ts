@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import type { LedgerRow, Plan } from '../../store/store.ts'
+import type { LedgerRow, Routing } from '../../store/store.ts'
 import { BASIC, trackingApi } from '../fixtures/tracking-api.ts'
 import { BacklogLimit } from './backlog-limit.ts'
 
 const TRACK = { type: 'track', event: 'Tested', userId: 'u-1' }
 
-function planTo(...ids: string[]): Plan {
+function routingTo(...ids: string[]): Routing {
   return { shipments: ids.map((destinationId) => ({ destinationId, indexes: null })), skips: [] }
 }
 
@@ -34,11 +34,11 @@ function limitOf(t: TestContext, rows: () => Promise<LedgerRow[]>) {
 test('the limit counts only destinations that are behind, and applies only to requests for them', async (t) => {
   const { limit, state, check } = limitOf(t, async () => [row('full', 100), row('small', 99), row('dead', 10_000_000)])
   await check(5)
-  assert.deepEqual([limit.isReached(planTo('full', 'dead')), state.reads], [false, 0], 'nothing is read while nothing is behind')
+  assert.deepEqual([limit.isReached(routingTo('full', 'dead')), state.reads], [false, 0], 'nothing is read while nothing is behind')
   state.behind = ['full', 'small']
   await check(2)
   assert.deepEqual(
-    [planTo('full'), planTo('small', 'dead'), planTo(), planTo('small', 'full')].map((plan) => limit.isReached(plan)),
+    [routingTo('full'), routingTo('small', 'dead'), routingTo(), routingTo('small', 'full')].map((plan) => limit.isReached(plan)),
     [true, false, false, true],
   )
 })
@@ -47,13 +47,13 @@ test('a destination must be behind in two checks to count, and stops counting so
   const { limit, state, check } = limitOf(t, async () => [row('full', 500)])
   state.behind = ['full']
   await check(1)
-  assert.equal(limit.isReached(planTo('full')), false)
+  assert.equal(limit.isReached(routingTo('full')), false)
   await check(2)
   state.behind = []
   await check(1)
-  assert.equal(limit.isReached(planTo('full')), true)
+  assert.equal(limit.isReached(routingTo('full')), true)
   await check(1)
-  assert.equal(limit.isReached(planTo('full')), false)
+  assert.equal(limit.isReached(routingTo('full')), false)
 })
 
 test('a ledger that cannot be read leaves the limit as it was', async (t) => {
@@ -66,12 +66,12 @@ test('a ledger that cannot be read leaves the limit as it was', async (t) => {
   await check(2)
   fails = true
   await check(2)
-  assert.equal(limit.isReached(planTo('full')), true)
+  assert.equal(limit.isReached(routingTo('full')), true)
 })
 
 test('at the limit a request gets 503 with Retry-After, stores nothing and is not charged', async (t) => {
   let isReached = true
-  const api = await trackingApi(t, { rateLimitPerSecond: 1 }, { plan: () => planTo('d'), backlogLimit: { isReached: () => isReached } })
+  const api = await trackingApi(t, { rateLimitPerSecond: 1 }, { route: () => routingTo('d'), backlogLimit: { isReached: () => isReached } })
   for (let times = 0; times < 5; times++) {
     const { status, headers, body } = await api.post('/v1/batch', { batch: [TRACK] }, BASIC)
     assert.deepEqual([status, headers['retry-after'], body['code']], [503, '5', 'overloaded'])

@@ -3,7 +3,7 @@
 // whose deliveries this process delays count: a destination that is dead, paused or slow by itself never causes a request to be refused.
 // While no destination is behind, nothing is read.
 
-import type { LedgerRow, Plan } from '../../store/store.ts'
+import type { LedgerRow, Routing } from '../../store/store.ts'
 
 export interface BacklogLimitDeps {
   maxPending: number
@@ -30,7 +30,7 @@ export class BacklogLimit {
   }
 
   /** Whether a destination that the plan ships to has reached the limit. */
-  isReached({ shipments }: Plan): boolean {
+  isReached({ shipments }: Routing): boolean {
     return this.#over.size > 0 && shipments.some(({ destinationId }) => this.#over.has(destinationId))
   }
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { PrivacyRule } from '../../store/store.ts'
 import type { AcceptedEvent, RejectedEvent } from '../events.ts'
-import { configuration, PLAN, source, type TrackingApi, trackingApi } from '../fixtures/tracking-api.ts'
+import { configuration, ROUTING, source, type TrackingApi, trackingApi } from '../fixtures/tracking-api.ts'
 import { MAX_HASHED_VALUES } from './privacy.ts'
 
 const RAW = 'alice@example.com'
@@ -33,9 +33,9 @@ async function start(t: TestContext, suppressed: string[] = []): Promise<Started
     {
       onAccepted: (event) => void events.push(event),
       onRejected: (event) => void events.push(event),
-      plan: (_configuration, _source, content) => {
+      route: (_configuration, _source, content) => {
         planned.push(structuredClone(content))
-        return PLAN
+        return ROUTING
       },
     },
   )

@@ -18,9 +18,9 @@ import {
   newDestination,
   newSource,
   type OpenStore,
-  planTo,
   quarantining,
   RecordingConsumer,
+  routingTo,
   type StoreFixture,
   settlementOf,
   track,
@@ -249,8 +249,8 @@ class Model {
     const destinationIds = to.map((at) => this.#destinations[at] as string)
     const items = messageIds.map((messageId) => track(messageId))
     const quarantined = held.filter((index) => index < items.length)
-    const plan = quarantined.length === 0 ? {} : quarantining(quarantined)
-    const { segment, duplicates } = await accept(this.#store, sourceId, items, destinationIds, plan)
+    const routing = quarantined.length === 0 ? {} : quarantining(quarantined)
+    const { segment, duplicates } = await accept(this.#store, sourceId, items, destinationIds, routing)
     assert.deepEqual(duplicates, expected)
     assert.equal(segment === null, expected.length === ids.length)
     this.#hold(this.#consumer.received.splice(0))
@@ -351,7 +351,7 @@ class Model {
     const ended =
       outcome === 'deleted'
         ? await this.#store.quarantine.delete(ids)
-        : await this.#store.quarantine.release(ids.map((id) => ({ id, plan: planTo(to) })))
+        : await this.#store.quarantine.release(ids.map((id) => ({ id, routing: routingTo(to) })))
     assert.deepEqual([...ended].sort(), picked.map(([id]) => id).sort())
     for (const [id, sourceId] of picked) {
       this.#quarantine.delete(id)

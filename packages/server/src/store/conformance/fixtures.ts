@@ -22,8 +22,8 @@ import type {
   Page,
   PageRequest,
   Part,
-  Plan,
   RequestRecord,
+  Routing,
   SegmentContent,
   Settlement,
   Shipment,
@@ -123,18 +123,18 @@ export async function accept(
   store: Store,
   sourceId: string,
   items: readonly JsonObject[],
-  plan: Partial<Plan> | readonly string[] = {},
+  routing: Partial<Routing> | readonly string[] = {},
   { quarantined, ...more }: Partial<SegmentContent> & Pick<AcceptBatch, 'quarantined'> = {},
 ): Promise<AcceptResult> {
   const content = contentOf(sourceId, items, more)
   const { sentAt, context, integrations } = content
-  const shipments = isList(plan) ? plan.map((destinationId) => ({ destinationId, indexes: null })) : (plan.shipments ?? [])
-  const skips = isList(plan) ? [] : (plan.skips ?? [])
+  const shipments = isList(routing) ? routing.map((destinationId) => ({ destinationId, indexes: null })) : (routing.shipments ?? [])
+  const skips = isList(routing) ? [] : (routing.skips ?? [])
   return store.ingest.accept({
     content,
     body: writeStoredBody({ batch: items, sentAt, context, integrations }),
     messageIds: items.map((item) => String(item['messageId'])),
-    plan: { shipments, skips },
+    routing: { shipments, skips },
     ...(quarantined && { quarantined }),
   })
 }
@@ -152,12 +152,12 @@ export function quarantining(indexes: readonly number[], rule = 'track tested') 
   }
 }
 
-export function planTo(destinationIds: readonly string[]): Plan {
+export function routingTo(destinationIds: readonly string[]): Routing {
   return { shipments: destinationIds.map((destinationId) => ({ destinationId, indexes: null })), skips: [] }
 }
 
-function isList(plan: Partial<Plan> | readonly string[]): plan is readonly string[] {
-  return Array.isArray(plan)
+function isList(routing: Partial<Routing> | readonly string[]): routing is readonly string[] {
+  return Array.isArray(routing)
 }
 
 export async function claim(store: Store, destinationId: string, change: Partial<ClaimRequest> = {}): Promise<Claim> {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Plan, QuarantineChange, RowId, Store } from '../store.ts'
+import type { QuarantineChange, Routing, RowId, Store } from '../store.ts'
 import { untilPurged } from './deletion-fixtures.ts'
 import {
   accept,
@@ -17,9 +17,9 @@ import {
   newSource,
   newSourceAndDestination,
   PLAN_ID,
-  planTo,
   quarantining,
   RecordingConsumer,
+  routingTo,
   type StoreFixture,
   settle,
   settleAll,
@@ -106,7 +106,7 @@ export function quarantine({ store, open }: StoreFixture): void {
     await assert.rejects(store().quarantine.list({}, { limit: 1, cursor: '["q","x",0]' }), { name: 'InvalidCursor' })
   })
 
-  test('releasing creates the deliveries of the plan once, as first deliveries, and says where the message is not sent', async () => {
+  test('releasing creates the deliveries of the routing once, as first deliveries, and says where the message is not sent', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: other } = await newDestination(store(), sourceId)
     const { id: gone } = await newDestination(store(), sourceId)
@@ -116,7 +116,7 @@ export function quarantine({ store, open }: StoreFixture): void {
     const consumer = new RecordingConsumer()
     consumer.reserves = false
     store().delivery.attach(consumer)
-    const plan: Plan = {
+    const routing: Routing = {
       shipments: [
         { destinationId, indexes: null },
         { destinationId: gone, indexes: [0] },
@@ -131,9 +131,9 @@ export function quarantine({ store, open }: StoreFixture): void {
       after: { messages: after?.ids.length ?? 0 },
     })
     const id = `${segment}-0`
-    assert.deepEqual(await store().quarantine.release([{ id, plan }], audit), [id])
+    assert.deepEqual(await store().quarantine.release([{ id, routing }], audit), [id])
     assert.deepEqual(consumer.woken, [destinationId])
-    assert.deepEqual(await store().quarantine.release([{ id, plan }], audit), [], 'a second time')
+    assert.deepEqual(await store().quarantine.release([{ id, routing }], audit), [], 'a second time')
     assert.deepEqual(await store().quarantine.delete([id]), [], 'nor can it be deleted now')
     assert.equal((await store().history.audit({ subject: sourceId, action: 'quarantine.release' }, ALL)).data.length, 1)
     assert.deepEqual(await booksOf(store(), sourceId), { accepted: 3, quarantined: 1, released: 1, deleted: 0 })
@@ -179,7 +179,7 @@ export function quarantine({ store, open }: StoreFixture): void {
     const { segment } = await accept(store(), sourceId, tracks(3), [destinationId], quarantining([0, 1]))
     const id = `${segment}-1`
     assert.deepEqual(await store().quarantine.delete([id, id, 'x', `${segment}-2`]), [id])
-    assert.deepEqual(await store().quarantine.release([{ id, plan: planTo([destinationId]) }]), [])
+    assert.deepEqual(await store().quarantine.release([{ id, routing: routingTo([destinationId]) }]), [])
     const message = await store().history.message(id)
     assert.deepEqual([message?.quarantine?.state, message?.deliveries], ['deleted', []])
     assert.deepEqual(await booksOf(store(), sourceId), { accepted: 3, quarantined: 1, released: 0, deleted: 1 })
@@ -191,7 +191,7 @@ export function quarantine({ store, open }: StoreFixture): void {
     const { segment } = await accept(store(), sourceId, tracks(2), [destinationId], quarantining([0, 1]))
     const ids = [0, 1].map((index) => `${segment}-${index}`)
     await store().resources.deleteSource(sourceId)
-    assert.deepEqual(await store().quarantine.release(ids.map((id) => ({ id, plan: planTo([destinationId]) }))), [])
+    assert.deepEqual(await store().quarantine.release(ids.map((id) => ({ id, routing: routingTo([destinationId]) }))), [])
     assert.equal((await booksOf(store(), sourceId)).quarantined, 2)
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({}))
     assert.deepEqual(new Set(await store().quarantine.delete(ids)), new Set(ids))
@@ -206,13 +206,13 @@ export function quarantine({ store, open }: StoreFixture): void {
     const ids = segments.flatMap(({ segment }, at) =>
       Array.from({ length: [250, 3, 20][at] as number }, (_, index) => `${segment}-${index}`),
     )
-    const plan = planTo([destinationId, deleted])
+    const routing = routingTo([destinationId, deleted])
     const released: (readonly string[])[] = []
     const removed: (readonly string[])[] = []
     const work = Array.from({ length: 8 }, async (_, nth) => {
       const own = ids.filter((_id, at) => (at + nth) % 3 > 0)
       if (nth === 3) await store().resources.deleteDestination(deleted)
-      else if (nth % 2 === 0) released.push(await store().quarantine.release(own.map((id) => ({ id, plan }))))
+      else if (nth % 2 === 0) released.push(await store().quarantine.release(own.map((id) => ({ id, routing }))))
       else removed.push(await store().quarantine.delete(own))
     })
     await Promise.all(work)
@@ -242,13 +242,13 @@ export function quarantine({ store, open }: StoreFixture): void {
     const items = Array.from({ length: 12 }, (_, at) => track(`u${at}`, { userId: at % 2 === 0 ? 'gone' : 'stays' }))
     const { segment } = await accept(store(), sourceId, items, [], quarantining([0, 1, 2, 3, 4, 5]))
     const { segment: later } = await accept(store(), sourceId, [track('u-l', { userId: 'gone' })], [], quarantining([0]))
-    const plan = planTo([destinationId])
+    const routing = routingTo([destinationId])
     const [{ id }, released] = await Promise.all([
       store().deletions.create({ userIds: ['gone'], sourceIds: [sourceId], suppress: false }),
-      store().quarantine.release([0, 1].map((index) => ({ id: `${segment}-${index}`, plan }))),
+      store().quarantine.release([0, 1].map((index) => ({ id: `${segment}-${index}`, routing }))),
     ])
     await untilPurged(store(), id, 7)
-    assert.deepEqual(await store().quarantine.release([{ id: `${later}-0`, plan }]), [])
+    assert.deepEqual(await store().quarantine.release([{ id: `${later}-0`, routing }]), [])
     const { quarantined, released: counted, deleted } = await booksOf(store(), sourceId)
     assert.deepEqual([quarantined, counted, quarantined + counted + deleted], [2, released.length, 7])
     const left = await store().quarantine.list({ sourceId }, ALL)
@@ -279,7 +279,7 @@ export function quarantine({ store, open }: StoreFixture): void {
       const far = Date.now() + 20 * DAY_MS
       await own.dropExpired(far)
       // Also if it runs again, and if one message left the quarantine meanwhile.
-      await own.quarantine.release([{ id: `${segment}-3`, plan: planTo([destinationId]) }])
+      await own.quarantine.release([{ id: `${segment}-3`, routing: routingTo([destinationId]) }])
       await own.dropExpired(far)
       const left = (await own.history.messages({}, ALL)).data.map(({ content, index }) => content.items[index]?.['messageId'])
       assert.deepEqual(left, ['p-1', 'p-0', 't3', 't1'], 'a request with pending deliveries is kept as it is')
@@ -318,7 +318,7 @@ export function quarantine({ store, open }: StoreFixture): void {
       assert.deepEqual(await booksOf(own, sourceId), { accepted: 700, quarantined: 0, released: 0, deleted: 600 })
       const [trail] = await own.history.trails(`${segment}-599`)
       assert.deepEqual([trail?.quarantine?.state, trail?.skips], ['expired', [{ destinationId: null, reason: 'quarantined' }]])
-      assert.deepEqual(await own.quarantine.release([{ id: `${segment}-0`, plan: planTo([]) }]), [])
+      assert.deepEqual(await own.quarantine.release([{ id: `${segment}-0`, routing: routingTo([]) }]), [])
     } finally {
       await opened.dispose()
     }
@@ -334,7 +334,7 @@ export function quarantine({ store, open }: StoreFixture): void {
       await opened.store.dropExpired(far)
       assert.equal((await opened.store.quarantine.list({}, ALL)).data.length, 2)
       const reopened = await opened.reopen()
-      assert.equal((await reopened.quarantine.release([{ id: `${segment}-0`, plan: planTo([destinationId]) }])).length, 1)
+      assert.equal((await reopened.quarantine.release([{ id: `${segment}-0`, routing: routingTo([destinationId]) }])).length, 1)
       assert.equal((await reopened.quarantine.delete([`${segment}-1`])).length, 1)
       await reopened.dropExpired(far)
       await settleAll(reopened, destinationId, 'delivered')

@@ -11,9 +11,9 @@ const QUARANTINED: SkipReason = 'quarantined'
 /** `expired`: nobody released or deleted the message in time. */
 export type QuarantineOutcome = 'released' | 'deleted' | 'expired'
 
-/** The batch with a plan that sends none of the quarantined messages. */
+/** The batch with a routing that sends none of the quarantined messages. */
 export function withoutQuarantined(batch: AcceptBatch): AcceptBatch {
-  const { plan, quarantined = [], messageIds } = batch
+  const { routing, quarantined = [], messageIds } = batch
   if (quarantined.length === 0) return batch
   const held = quarantined.map(({ index }) => index)
   const others = <Of extends { indexes: readonly number[] | null }>(all: readonly Of[]): Of[] =>
@@ -21,7 +21,7 @@ export function withoutQuarantined(batch: AcceptBatch): AcceptBatch {
       .map((each) => ({ ...each, indexes: owedIndexes(each.indexes ?? 0, messageIds.length, held) }))
       .filter(({ indexes }) => indexes.length > 0)
   const skip = { destinationId: null, reason: QUARANTINED, indexes: held }
-  return { ...batch, plan: { shipments: others(plan.shipments), skips: [...others(plan.skips), skip] } }
+  return { ...batch, routing: { shipments: others(routing.shipments), skips: [...others(routing.skips), skip] } }
 }
 
 /** The column `routes` after messages of the segment left the quarantine. `skips`: why released messages are not sent to a destination. */

@@ -1,6 +1,6 @@
 // The part of the port that ingest uses: accepts messages.
 
-import type { Plan, RowId, SegmentContent } from './model.ts'
+import type { Routing, RowId, SegmentContent } from './model.ts'
 import type { NewQuarantined } from './quarantine.ts'
 
 export interface AcceptBatch {
@@ -9,8 +9,8 @@ export interface AcceptBatch {
   body: Uint8Array
   /** The messageId of each item, by which duplicates are found. */
   messageIds: readonly string[]
-  plan: Plan
-  /** Messages that are stored but not sent, whatever the plan says. */
+  routing: Routing
+  /** Messages that are stored but not sent, whatever routing decided. */
   quarantined?: readonly NewQuarantined[] | undefined
 }
 

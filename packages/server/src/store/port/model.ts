@@ -304,7 +304,7 @@ export const FILTER_RULES = [
 ] as const
 export type FilterRule = (typeof FILTER_RULES)[number]
 
-export interface PlannedShipment {
+export interface RoutedShipment {
   destinationId: string
   /** Null means every message of the batch. */
   indexes: readonly number[] | null
@@ -319,8 +319,8 @@ export interface Skip {
 }
 
 /** To which destinations the messages of a batch are sent, and to which they are not, with the reason. */
-export interface Plan {
-  shipments: readonly PlannedShipment[]
+export interface Routing {
+  shipments: readonly RoutedShipment[]
   skips: readonly Skip[]
 }
 

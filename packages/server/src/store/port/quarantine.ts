@@ -3,7 +3,7 @@
 
 import type { Violation } from '@switchyard/protocol'
 import type { Audit } from './audit.ts'
-import type { Plan, RowId, SegmentContent } from './model.ts'
+import type { Routing, RowId, SegmentContent } from './model.ts'
 import type { Page, PageRequest } from './pages.ts'
 
 /** A message of a batch that is not sent anywhere until it is released. */
@@ -36,7 +36,7 @@ export interface QuarantinedMessage {
 export interface ReleasedMessage {
   id: string
   /** Where the message is sent now. Indexes other than that of the message are ignored. */
-  plan: Plan
+  routing: Routing
 }
 
 /** What the audit entry of a release or a deletion can say. */

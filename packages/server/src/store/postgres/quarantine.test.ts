@@ -11,8 +11,8 @@ import {
   ledgerOf,
   messageIdsOf,
   newSourceAndDestination,
-  planTo,
   quarantining,
+  routingTo,
   track,
   until,
 } from '../conformance/fixtures.ts'
@@ -57,13 +57,13 @@ suite('the quarantine of two nodes', () => {
     const { sourceId, destinationId } = await newSourceAndDestination(nodes[0])
     await untilBothKnow(destinationId)
     const ids = await quarantined(sourceId)
-    const plan = planTo([destinationId])
+    const routing = routingTo([destinationId])
     // Both nodes go through all messages in steps, one of them from the end, so that their steps lock the same segments.
     const released = nodes.map(async (node, nth) => {
       const own = nth === 0 ? ids : ids.map((_id, at) => ids[ids.length - 1 - at] as string)
       const done: string[] = []
       for (let at = 0; at < own.length; at += 40)
-        done.push(...(await node.quarantine.release(own.slice(at, at + 40).map((id) => ({ id, plan })))))
+        done.push(...(await node.quarantine.release(own.slice(at, at + 40).map((id) => ({ id, routing })))))
       return done
     })
     const done = (await Promise.all(released)).flat()
@@ -78,12 +78,12 @@ suite('the quarantine of two nodes', () => {
     const { sourceId, destinationId } = await newSourceAndDestination(nodes[0])
     await untilBothKnow(destinationId)
     const ids = await quarantined(sourceId)
-    const plan = planTo([destinationId])
+    const routing = routingTo([destinationId])
     const work = nodes.flatMap((node, nth) =>
       [0, 1].map(async (kind) => {
         for (let at = 0; at < ids.length; at += 30) {
           const own = ids.slice(at, at + 30).filter((_id, index) => (index + nth + kind) % 3 > 0)
-          if (kind === 0) await node.quarantine.release(own.map((id) => ({ id, plan })))
+          if (kind === 0) await node.quarantine.release(own.map((id) => ({ id, routing })))
           else await node.quarantine.delete(own.filter((_id, index) => index % 4 === 0))
         }
       }),

@@ -4,7 +4,7 @@
 import { type QuarantineOutcome, withOutcome } from '../encoding/quarantine-routes.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
 import { groupBy } from '../history/group-by.ts'
-import type { Plan, RowId } from '../port/model.ts'
+import type { Routing, RowId } from '../port/model.ts'
 import type { ReleasedMessage } from '../port/quarantine.ts'
 import { MESSAGES_PER_SHIPMENT } from '../replays/replay-budget.ts'
 import type { OwedAgain } from '../replays/replay-rows.ts'
@@ -26,11 +26,11 @@ export async function releaseMessages<Id extends RowId>(
   messages: readonly ReleasedMessage[],
   atMs: number,
 ): Promise<ReleaseReply> {
-  const plans = new Map(messages.map(({ id, plan }) => [id, plan]))
+  const routings = new Map(messages.map(({ id, routing }) => [id, routing]))
   // Nobody would get the messages of a deleted source, so they stay in quarantine.
-  const taken = await takeMessages(rows, [...plans.keys()], ({ sourceDeleted }) => !sourceDeleted)
+  const taken = await takeMessages(rows, [...routings.keys()], ({ sourceDeleted }) => !sourceDeleted)
   const planned = new Set<string>()
-  for (const { shipments, skips } of plans.values())
+  for (const { shipments, skips } of routings.values())
     for (const some of [shipments, skips]) for (const { destinationId } of some) if (destinationId !== null) planned.add(destinationId)
   const known = await rows.destinations([...planned])
   const destinations = new Map(known.map((each) => [each.id, each]))
@@ -46,8 +46,8 @@ export async function releaseMessages<Id extends RowId>(
       else skips.set(key, [(destinationId === null ? undefined : destinations.get(destinationId)?.num) ?? (NONE as Id), reason, [index]])
     }
     for (const index of indexes) {
-      const plan = plans.get(`${segment.seq}-${index}`) as Plan
-      for (const { destinationId } of plan.shipments.filter((each) => isAbout(each, index))) {
+      const routing = routings.get(`${segment.seq}-${index}`) as Routing
+      for (const { destinationId } of routing.shipments.filter((each) => isAbout(each, index))) {
         const destination = destinations.get(destinationId)
         if (destination === undefined || destination.deleted) {
           skip(destinationId, 'destination_deleted', index)
@@ -56,7 +56,7 @@ export async function releaseMessages<Id extends RowId>(
         receivers.add(destinationId)
         owed.set(destination.num, [...(owed.get(destination.num) ?? []), index])
       }
-      for (const { destinationId, reason, rule } of plan.skips.filter((each) => isAbout(each, index)))
+      for (const { destinationId, reason, rule } of routing.skips.filter((each) => isAbout(each, index)))
         skip(destinationId, rule === undefined ? reason : `${reason} ${rule}`, index)
     }
     for (const [destination, all] of owed) {

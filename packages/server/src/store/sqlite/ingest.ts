@@ -28,9 +28,9 @@ export class SqliteIngest implements IngestStore {
 
   async accept(batch: AcceptBatch): Promise<AcceptResult> {
     const { quarantined } = batch
-    const { content, body, messageIds, plan } = quarantined === undefined ? batch : withoutQuarantined(batch)
+    const { content, body, messageIds, routing } = quarantined === undefined ? batch : withoutQuarantined(batch)
     const consumer = this.#consumer()
-    const shipments = plan.shipments.map((shipment) => ({ ...shipment, isReserved: false }))
+    const shipments = routing.shipments.map((shipment) => ({ ...shipment, isReserved: false }))
     const bytes = body.length
     const seed = this.#seedOf(content.sourceId)
     const committing = this.#writer.run(
@@ -46,7 +46,7 @@ export class SqliteIngest implements IngestStore {
         bodyAt: 0,
         bodyBytes: bytes,
         shipments,
-        skips: plan.skips,
+        skips: routing.skips,
         violations: writeViolations(content.violations),
         quarantined,
       },

@@ -35,7 +35,7 @@ import { recordDuplicates } from './repeats.ts'
 
 interface Tools {
   claiming: Claiming
-  /** Reads the configuration again, after a destination of the plan turned out to be deleted. */
+  /** Reads the configuration again, after a destination that the messages are routed to turned out to be deleted. */
   refresh: () => Promise<void>
   onState: (problem: string | null) => void
   onCommit: (commitMs: number, batches: number) => void
@@ -76,10 +76,10 @@ export class Accepting implements IngestStore {
 
   async accept(given: AcceptBatch): Promise<AcceptResult> {
     const batch = given.quarantined === undefined ? given : withoutQuarantined(given)
-    const { content, messageIds, plan } = batch
+    const { content, messageIds, routing } = batch
     const keys = new Uint32Array(messageIds.length * KEY_WORDS)
     writeKeys(messageIds, content.items, this.#seedOf(content.sourceId), keys, 0)
-    const wanted = plan.shipments.map(({ destinationId }) => ({ destinationId, isReserved: false }))
+    const wanted = routing.shipments.map(({ destinationId }) => ({ destinationId, isReserved: false }))
     const bytes = batch.body.length
     const writing = this.#grouping.push({ batch, keys, wanted, hasCalledReserve: false, configuration: this.#context.configuration() })
     this.#writing.add(writing)
@@ -237,11 +237,11 @@ class Group {
   /** The row ids of a segment's shipments follow right after that of the segment: see resolve-origins.ts. */
   #assignIds(item: Item): void {
     const { ids, idMap, configuration } = this.#context
-    const { plan, messageIds } = item.batch
+    const { routing, messageIds } = item.batch
     const segment = ids.next()
     const routes: Routes<string> = { s: [] }
-    const skips: Skip[] = [...plan.skips]
-    for (const [at, { destinationId, indexes }] of plan.shipments.entries()) {
+    const skips: Skip[] = [...routing.skips]
+    for (const [at, { destinationId, indexes }] of routing.shipments.entries()) {
       const num = idMap.num('destinations', destinationId)
       // The destination was deleted after the batch was planned.
       if (num === undefined || !configuration().destinations.has(destinationId)) {

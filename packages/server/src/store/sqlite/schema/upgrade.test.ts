@@ -102,7 +102,7 @@ test('a file of the first release is migrated without losing data', async (t) =>
   const items = [{ type: 'track', event: 'e', userId: 'u', messageId: 'm-old' }]
   const content = { ...(trail?.content ?? assert.fail()), items }
   const body = Buffer.from(JSON.stringify({ batch: items }))
-  const { duplicates } = await store.ingest.accept({ content, body, messageIds: ['m-old'], plan: { shipments: [], skips: [] } })
+  const { duplicates } = await store.ingest.accept({ content, body, messageIds: ['m-old'], routing: { shipments: [], skips: [] } })
   assert.deepEqual(duplicates, [0], 'messages that it had accepted are still duplicates')
   assert.equal((await store.history.trails('m-old'))[0]?.repeats?.count, 1)
 })

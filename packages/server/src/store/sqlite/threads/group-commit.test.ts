@@ -64,7 +64,7 @@ test('commands that exceed the memory limit are rejected with StoreUnavailable, 
         content: contentOf(sourceId, [{}]),
         body,
         messageIds: [`m-${at}`],
-        plan: { shipments: [{ destinationId, indexes: null }], skips: [] },
+        routing: { shipments: [{ destinationId, indexes: null }], skips: [] },
       }),
     ),
   )

@@ -7,7 +7,7 @@ import type { Accepted } from '../../delivery/hand-to-delivery.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { type Routes, storedSkips } from '../../encoding/stored-parts.ts'
-import type { NewQuarantined, PlannedShipment, Skip } from '../../store.ts'
+import type { NewQuarantined, RoutedShipment, Skip } from '../../store.ts'
 import { insertQuarantined } from './quarantine-rows.ts'
 import { countRepeats } from './repeats.ts'
 import type { WriterContext } from './writer-context.ts'
@@ -25,7 +25,7 @@ export interface AcceptCommand {
   /** The offset in the group's buffer, in bytes. Set when the group is formed. */
   bodyAt: number
   bodyBytes: number
-  shipments: readonly (PlannedShipment & { isReserved: boolean })[]
+  shipments: readonly (RoutedShipment & { isReserved: boolean })[]
   skips: readonly Skip[]
   /** In the format of the violations column. */
   violations: string | null

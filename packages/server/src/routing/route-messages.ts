@@ -1,5 +1,5 @@
 // Decides to which destinations the messages of a batch are sent, and why not to the others (docs/guide/delivery.md). Pure: the
-// same configuration and content give the same plan, which is stored with the messages in one transaction. Invariant: every pair
+// same configuration and content give the same routing, which is stored with the messages in one transaction. Invariant: every pair
 // of a message and a destination attached to its source is in exactly one shipment or skip. Destinations of other sources cost
 // nothing, however many there are.
 
@@ -12,8 +12,8 @@ import {
   type Destination,
   FILTER_RULES,
   type FilterRule,
-  type Plan,
-  type PlannedShipment,
+  type RoutedShipment,
+  type Routing,
   type SegmentContent,
   type Skip,
 } from '../store/store.ts'
@@ -31,8 +31,8 @@ interface Attached {
 
 interface Routes {
   attached: readonly Attached[]
-  /** The plan for a batch without `integrations`; null if it depends on the messages. */
-  usual: Plan | null
+  /** The routing for a batch without `integrations`; null if it depends on the messages. */
+  usual: Routing | null
 }
 
 const NOWHERE: Routes = {
@@ -43,7 +43,7 @@ const NOWHERE: Routes = {
 // A configuration is replaced as a whole and never changed, so the index can be cached with it.
 const routesOf = new WeakMap<Configuration, ReadonlyMap<string, Routes>>()
 
-export function planRoutes(configuration: Configuration, sourceId: string, content: SegmentContent): Plan {
+export function routeMessages(configuration: Configuration, sourceId: string, content: SegmentContent): Routing {
   let bySource = routesOf.get(configuration)
   if (bySource === undefined) {
     bySource = indexBySource(configuration)
@@ -71,8 +71,8 @@ function indexBySource({ destinations }: Configuration): Map<string, Routes> {
   return routes
 }
 
-function usualPlan(attached: readonly Attached[]): Plan | null {
-  const shipments: PlannedShipment[] = []
+function usualPlan(attached: readonly Attached[]): Routing | null {
+  const shipments: RoutedShipment[] = []
   const skips: Skip[] = []
   for (const { destination, filter } of attached) {
     const { id, enabled, historical } = destination
@@ -88,8 +88,8 @@ function hasIntegrations(items: SegmentContent['items']): boolean {
   return false
 }
 
-function planByMessage(attached: readonly Attached[], content: SegmentContent, hasSelection: boolean): Plan {
-  const shipments: PlannedShipment[] = []
+function planByMessage(attached: readonly Attached[], content: SegmentContent, hasSelection: boolean): Routing {
+  const shipments: RoutedShipment[] = []
   const skips: Skip[] = []
   let old: boolean[] | undefined
   for (const { destination, names, filter } of attached) {

@@ -17,7 +17,7 @@ import {
   type SkipReason,
   type WebhookDestination,
 } from '../store/store.ts'
-import { planRoutes } from './plan.ts'
+import { routeMessages } from './route-messages.ts'
 
 const NOW = Date.parse('2026-11-14T09:00:00.000Z')
 const HOUR_MS = 3_600_000
@@ -68,12 +68,12 @@ function message(integrations?: unknown, ageMs = 0): JsonObject {
 }
 
 test('messages are planned for a paused destination as for any other', () => {
-  const plan = planRoutes(configured(destination('a', { paused: true })), 's', content([message(), message()]))
+  const plan = routeMessages(configured(destination('a', { paused: true })), 's', content([message(), message()]))
   assert.deepEqual([plan.shipments, plan.skips], [[{ destinationId: 'a', indexes: null }], []])
 })
 
 test('a message without integrations goes to every destination of its source', () => {
-  const plan = planRoutes(
+  const plan = routeMessages(
     configured(destination('a'), destination('b'), destination('c', { sourceIds: ['other'] })),
     's',
     content([message(), message()]),
@@ -89,12 +89,12 @@ test('a message without integrations goes to every destination of its source', (
 
 test('messages of a source without destinations are skipped with a reason', () => {
   const nowhere = { shipments: [], skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] }
-  assert.deepEqual(planRoutes(configured(), 's', content([message()])), nowhere)
-  assert.deepEqual(planRoutes(configured(destination('a', { sourceIds: [] })), 's', content([message({ All: false })])), nowhere)
+  assert.deepEqual(routeMessages(configured(), 's', content([message()])), nowhere)
+  assert.deepEqual(routeMessages(configured(destination('a', { sourceIds: [] })), 's', content([message({ All: false })])), nowhere)
 })
 
 test('a disabled destination is skipped, whatever the integrations of the message', () => {
-  const plan = planRoutes(configured(destination('a', { enabled: false })), 's', content([message({ a: true }), message()]))
+  const plan = routeMessages(configured(destination('a', { enabled: false })), 's', content([message({ a: true }), message()]))
   assert.deepEqual(plan, { shipments: [], skips: [{ destinationId: 'a', reason: 'destination_disabled', indexes: null }] })
 })
 
@@ -131,16 +131,16 @@ test('integrations select by the name of the destination, then by Webhooks, then
   for (const [integrations, sent] of rows) {
     const skips = sent ? [] : [{ destinationId: 'd', reason: 'integrations_disabled', indexes: null }]
     const plan = { shipments: sent ? [{ destinationId: 'd', indexes: null }] : [], skips }
-    assert.deepEqual(planRoutes(configuration, 's', content([message(integrations)])), plan, JSON.stringify(integrations))
+    assert.deepEqual(routeMessages(configuration, 's', content([message(integrations)])), plan, JSON.stringify(integrations))
     if (integrations !== null) {
-      assert.deepEqual(planRoutes(configuration, 's', content([message()], { integrations: integrations as JsonObject })), plan)
+      assert.deepEqual(routeMessages(configuration, 's', content([message()], { integrations: integrations as JsonObject })), plan)
     }
   }
 })
 
 test('names that every object inherits select nothing by themselves', () => {
   for (const name of ['constructor', 'toString', '__proto__']) {
-    const plan = planRoutes(configured(destination('d', { name })), 's', content([message({ All: false })]))
+    const plan = routeMessages(configured(destination('d', { name })), 's', content([message({ All: false })]))
     assert.deepEqual(plan.shipments, [], name)
   }
 })
@@ -148,14 +148,14 @@ test('names that every object inherits select nothing by themselves', () => {
 test('a destination named all is only one destination, and names are case-sensitive', () => {
   const configuration = configured(destination('a', { name: 'all' }), destination('b'))
   const chosen = (integrations: JsonObject): string[] =>
-    planRoutes(configuration, 's', content([message(integrations)])).shipments.map(({ destinationId }) => destinationId)
+    routeMessages(configuration, 's', content([message(integrations)])).shipments.map(({ destinationId }) => destinationId)
   assert.deepEqual(chosen({ Webhooks: false, all: true }), ['a'])
   assert.deepEqual(chosen({ Webhooks: false, All: true }), [])
 })
 
 test("a message's integrations override its batch's", () => {
   const items = [message({ Webhooks: true }), message(), message({ Other: true })]
-  assert.deepEqual(planRoutes(configured(destination('d')), 's', content(items, { integrations: { Webhooks: false } })), {
+  assert.deepEqual(routeMessages(configured(destination('d')), 's', content(items, { integrations: { Webhooks: false } })), {
     shipments: [{ destinationId: 'd', indexes: [0] }],
     skips: [{ destinationId: 'd', reason: 'integrations_disabled', indexes: [1, 2] }],
   })
@@ -163,7 +163,7 @@ test("a message's integrations override its batch's", () => {
 
 test('old messages skip destinations that do not accept historical data, with a reason', () => {
   const items = [message(undefined, 25 * HOUR_MS), message(undefined, 24 * HOUR_MS), message({ All: false }, 25 * HOUR_MS), message()]
-  const { shipments, skips } = planRoutes(configured(destination('d', { historical: false }), destination('e')), 's', content(items))
+  const { shipments, skips } = routeMessages(configured(destination('d', { historical: false }), destination('e')), 's', content(items))
   assert.deepEqual(shipments, [
     { destinationId: 'd', indexes: [1, 3] },
     { destinationId: 'e', indexes: [0, 1, 3] },
@@ -205,7 +205,7 @@ test('a filter removes what it denies and what it does not allow, with the rule'
   ]
   for (const [title, { types, events }, kept] of FILTER_ROWS) {
     const filter = { types: { ...NO_FILTER.types, ...types }, events: { ...NO_FILTER.events, ...events } }
-    const { shipments, skips } = planRoutes(configured(destination('d', { filter }), destination('e')), 's', content(items))
+    const { shipments, skips } = routeMessages(configured(destination('d', { filter }), destination('e')), 's', content(items))
     const sent = [0, 1, 2, 3].filter((index) => kept[index] === undefined)
     assert.deepEqual(shipments, [
       { destinationId: 'd', indexes: sent.length === 4 ? null : sent },
@@ -221,7 +221,11 @@ test('a filter removes what it denies and what it does not allow, with the rule'
 
 test('a filter that removes everything produces one skip for all, and a disabled destination is reported as disabled', () => {
   const filter = { ...NO_FILTER, types: { allow: ['group'], deny: [] } }
-  const plan = planRoutes(configured(destination('d', { filter }), destination('e', { filter, enabled: false })), 's', content([message()]))
+  const plan = routeMessages(
+    configured(destination('d', { filter }), destination('e', { filter, enabled: false })),
+    's',
+    content([message()]),
+  )
   assert.deepEqual(plan, {
     shipments: [],
     skips: [
@@ -243,7 +247,7 @@ test('a message that does not match the subscribe expression is filtered; the fi
     null,
     { ...said, type: 'delete' },
   ]
-  const plan = planRoutes(configured(destination('d', { filter, subscribe })), 's', content(items, { context: { app: 'shop' } }))
+  const plan = routeMessages(configured(destination('d', { filter, subscribe })), 's', content(items, { context: { app: 'shop' } }))
   assert.deepEqual(plan, {
     shipments: [{ destinationId: 'd', indexes: [0, 5] }],
     skips: [
@@ -256,7 +260,7 @@ test('a message that does not match the subscribe expression is filtered; the fi
 
 test('a request to delete a user passes every filter', () => {
   const filter = { types: { allow: ['group'], deny: ['track'] }, events: { allow: ['x'], deny: ['y'] } }
-  const plan = planRoutes(configured(destination('d', { filter })), 's', content([{ type: 'delete', userId: 'u' }]))
+  const plan = routeMessages(configured(destination('d', { filter })), 's', content([{ type: 'delete', userId: 'u' }]))
   assert.deepEqual(plan, { shipments: [{ destinationId: 'd', indexes: null }], skips: [] })
 })
 
@@ -282,7 +286,7 @@ test('an integration gets the messages that match an enabled subscription, after
       subscriptionOf('c', { subscribe: 'type = "track"', enabled: false }),
     ],
   })
-  assert.deepEqual(planRoutes(configured(one), 's', content(items)), {
+  assert.deepEqual(routeMessages(configured(one), 's', content(items)), {
     shipments: [{ destinationId: 'i', indexes: [0, 2] }],
     skips: [
       { destinationId: 'i', reason: 'filtered', rule: 'type_denied', indexes: [4] },
@@ -290,7 +294,7 @@ test('an integration gets the messages that match an enabled subscription, after
       { destinationId: 'i', reason: 'filtered', rule: 'no_subscription', indexes: [1] },
     ],
   })
-  const none = planRoutes(configured(integration('i', { subscriptions: [] })), 's', content(items))
+  const none = routeMessages(configured(integration('i', { subscriptions: [] })), 's', content(items))
   assert.deepEqual(none, { shipments: [], skips: [{ destinationId: 'i', reason: 'filtered', rule: 'no_subscription', indexes: null }] })
 })
 
@@ -301,7 +305,7 @@ test('a request to delete a user goes to integrations that can delete one, or ha
     integration('cannot'),
     integration('asked', { subscriptions }),
   )
-  const { shipments } = planRoutes(all, 's', content([{ type: 'delete', userId: 'u' }]))
+  const { shipments } = routeMessages(all, 's', content([{ type: 'delete', userId: 'u' }]))
   assert.deepEqual(
     shipments.map(({ destinationId }) => destinationId),
     ['can', 'asked'],
@@ -323,7 +327,7 @@ test('integrations select an integration by its own name, then by the name of it
     integration('i', { name: 'Mine', subscriptions: [subscriptionOf('a', { subscribe: 'type = "identify"' })] }),
   )
   for (const [integrations, sent] of rows) {
-    const { shipments, skips } = planRoutes(configuration, 's', content([message(integrations)]))
+    const { shipments, skips } = routeMessages(configuration, 's', content([message(integrations)]))
     assert.deepEqual(
       [shipments.length, skips[0]?.reason],
       [sent ? 1 : 0, sent ? undefined : 'integrations_disabled'],
@@ -334,8 +338,8 @@ test('integrations select an integration by its own name, then by the name of it
 
 test('without a filter, all batches without integrations share one plan', () => {
   const configuration = configured(destination('a', { filter: { ...NO_FILTER } }), destination('b'))
-  const first = planRoutes(configuration, 's', content([message()]))
-  assert.equal(planRoutes(configuration, 's', content([message(), message()])), first)
+  const first = routeMessages(configuration, 's', content([message()]))
+  assert.equal(routeMessages(configuration, 's', content([message(), message()])), first)
 })
 
 test('the plan matches a model that checks each message and destination', () => {
@@ -363,7 +367,7 @@ test('the plan matches a model that checks each message and destination', () => 
   fc.assert(
     fc.property(items, destinations, integrations, (items, abouts, batch) => {
       const destinations = abouts.map((each, index) => destination(`d${index}`, each))
-      const plan = planRoutes(configured(...destinations), 's', content(items, { integrations: batch ?? null }))
+      const plan = routeMessages(configured(...destinations), 's', content(items, { integrations: batch ?? null }))
       const attached = destinations.filter(({ sourceIds }) => sourceIds.includes('s'))
       if (attached.length === 0) assert.equal(plan.skips[0]?.reason, 'no_destination')
       for (const each of attached) {
@@ -411,6 +415,6 @@ test('thousands of destinations of other sources are read once per configuration
     ...configuration,
     destinations: { values: () => (looks++, destinations.values()) } as unknown as typeof destinations,
   }
-  for (let batch = 0; batch < 100; batch++) planRoutes(counted, 's', content([message({ All: true })]))
+  for (let batch = 0; batch < 100; batch++) routeMessages(counted, 's', content([message({ All: true })]))
   assert.equal(looks, 1)
 })
