@@ -5,7 +5,7 @@ import pg from 'pg'
 import { createSecretBox } from '../../packages/server/src/secrets/secret-box.ts'
 import { accept, newDestination, newSource, tracks } from '../../packages/server/src/store/conformance/fixtures.ts'
 import { createPostgresStore, type PostgresStore } from '../../packages/server/src/store/postgres/store.ts'
-import type { Postgres } from '../service/databases.ts'
+import type { Postgres } from '../service/environment/databases.ts'
 
 export interface ClaimsRun {
   pending: number

@@ -1,8 +1,8 @@
 // What is measured: the service on PostgreSQL with one to four nodes, each a process, and graphile-worker on the same server.
 
-import type { Postgres } from '../service/databases.ts'
-import { graphileWorker, lineDisagreement, type Program, type RunningProgram } from '../service/programs.ts'
-import { cliOf, type Service, startNode } from '../service/service.ts'
+import type { Postgres } from '../service/environment/databases.ts'
+import { graphileWorker, lineDisagreement, type Program, type RunningProgram } from '../service/environment/programs.ts'
+import { cliOf, type Service, startNode } from '../service/environment/service.ts'
 
 export const NODES = ['one', 'two', 'three', 'four'] as const
 export type Key = (typeof NODES)[number] | 'before' | 'graphile-worker' | 'graphile-worker-tuned'

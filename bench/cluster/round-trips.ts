@@ -1,9 +1,9 @@
 // What an event costs the database: round trips as the node counts them, and rows written as the server counts them.
 
-import type { Postgres } from '../service/databases.ts'
-import { createFolder, pause, removeFolder } from '../service/processes.ts'
+import type { Postgres } from '../service/environment/databases.ts'
+import { createFolder, pause, removeFolder } from '../service/environment/processes.ts'
+import { createTraffic } from '../service/environment/traffic.ts'
 import { deliver } from '../service/scenarios/delivery.ts'
-import { createTraffic } from '../service/traffic.ts'
 import { startNodes } from './programs.ts'
 
 export interface TripsRun {

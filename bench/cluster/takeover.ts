@@ -2,9 +2,9 @@
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Postgres } from '../service/databases.ts'
-import { createFolder, pause, removeFolder } from '../service/processes.ts'
-import { startNode } from '../service/service.ts'
+import type { Postgres } from '../service/environment/databases.ts'
+import { createFolder, pause, removeFolder } from '../service/environment/processes.ts'
+import { startNode } from '../service/environment/service.ts'
 import { startNodes } from './programs.ts'
 
 export interface TakeoverRun {

@@ -15,7 +15,7 @@ import { startService } from '../../e2e/system/service.ts'
 import { wire } from '../../e2e/system/wiring.ts'
 import { machineText } from '../client/report.ts'
 import { spreadOf, spreadText, tableText } from '../client/table.ts'
-import { cpuUs, descendantsOf } from '../service/process-stats.ts'
+import { cpuUs, descendantsOf } from '../service/environment/process-stats.ts'
 import type { LibraryWork } from './library-program.ts'
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, events: { type: 'string', default: '3000' } } })

@@ -17,7 +17,7 @@ import { Duplicates } from '../../packages/server/src/store/sqlite/keys/duplicat
 import { openWriter } from '../../packages/server/src/store/sqlite/schema/database.ts'
 import { openWalIndex } from '../../packages/server/src/store/sqlite/threads/wal-index.ts'
 import { numberText, spreadOf, spreadText, tableText } from '../client/table.ts'
-import { startNoiseMeter } from './machine-noise.ts'
+import { startNoiseMeter } from './environment/machine-noise.ts'
 
 const { values } = parseArgs({
   options: {

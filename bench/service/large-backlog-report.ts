@@ -2,10 +2,9 @@
 
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
 import type { PerformanceTarget } from '../client/targets.ts'
-import type { CostRun } from './scenarios/cpu-cost.ts'
+import type { CostRound, CostRun } from './scenarios/cpu-cost.ts'
 import type { LargeBacklogRun } from './scenarios/large-backlog.ts'
 import type { PageTime } from './scenarios/page-times.ts'
-import type { CostRound } from './targets.ts'
 
 const COST_FACTOR = 1.1
 const START_MS = 2_000

@@ -1,13 +1,14 @@
 // The report of one run as Markdown: a table for each part, and what is not measured.
 
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
-import type { Latency, Percentiles } from './latency.ts'
-import type { Program, ProgramName } from './programs.ts'
+import type { Latency, Percentiles } from './environment/latency.ts'
+import type { Program, ProgramName } from './environment/programs.ts'
+import type { CostRound } from './scenarios/cpu-cost.ts'
 import type { DeliveryRun } from './scenarios/delivery.ts'
 import type { FloodRun } from './scenarios/flood.ts'
 import type { IngestRun } from './scenarios/ingest.ts'
 import type { SaturatedRun } from './scenarios/saturated.ts'
-import { type CostRound, costRatios, cpuRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './targets.ts'
+import { costRatios, cpuRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './targets.ts'
 
 export type Titles = Pick<Program, 'name' | 'title'>[]
 

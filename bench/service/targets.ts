@@ -3,12 +3,12 @@
 
 import { numberText, type Spread, spreadOf, spreadText } from '../client/table.ts'
 import type { PerformanceTarget } from '../client/targets.ts'
-import type { Backlog, BacklogKind } from './backlog.ts'
-import { EVENTS_PER_REQUEST } from './events.ts'
-import type { Latency } from './latency.ts'
-import type { ProgramName } from './programs.ts'
-import type { Round } from './rounds.ts'
-import type { CostRun } from './scenarios/cpu-cost.ts'
+import type { Backlog, BacklogKind } from './environment/backlog.ts'
+import { EVENTS_PER_REQUEST } from './environment/events.ts'
+import type { Latency } from './environment/latency.ts'
+import type { ProgramName } from './environment/programs.ts'
+import type { Round } from './environment/rounds.ts'
+import type { CostRound } from './scenarios/cpu-cost.ts'
 import type { DeadRound, StartTimes } from './scenarios/dead-destination.ts'
 import type { DeliveryRun } from './scenarios/delivery.ts'
 import type { FloodRun } from './scenarios/flood.ts'
@@ -16,8 +16,6 @@ import type { IngestRun } from './scenarios/ingest.ts'
 import type { SaturatedRun } from './scenarios/saturated.ts'
 
 export type ProgramRound<Run> = Round<ProgramName, Run>
-/** By the size of the backlog. */
-export type CostRound = Round<number, CostRun>
 
 export interface Results {
   /** By the number of events per request. */

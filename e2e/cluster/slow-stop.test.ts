@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { explainStop } from '../faults/rows/rolling-restart.ts'
 import { startReceiver } from '../system/receiver.ts'
 import { track } from '../system/service.ts'
 import { gate } from '../system/signals.ts'
 import { type Cluster, startCluster } from './cluster.ts'
+import { explainStop } from './explain-stop.ts'
 
 const FORCED = 6
 const MESSAGES = 20

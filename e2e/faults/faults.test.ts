@@ -1,13 +1,13 @@
 // One minute of the fault ledger in every test run: some of the faults, on both stores. SWITCHYARD_LONG_TESTS=1 causes all of them, for ten minutes.
+import type { StoreKind } from './system/system.ts'
 // Also checks that the published page matches its data.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IS_LONG } from '../system/long-tests.ts'
-import type { StoreKind } from './fault.ts'
-import { FAULTS } from './faults.ts'
 import { combine, describe, ledgerPage, writtenPage } from './ledger.ts'
-import { type Row, runFaults } from './schedule.ts'
+import { type Row, runFaults } from './rounds/schedule.ts'
+import { FAULTS } from './rows/faults.ts'
 
 const SHORT: readonly (readonly [key: string, store: StoreKind])[] = [
   ['node-killed', 'sqlite'],

@@ -4,9 +4,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { table } from '../../scripts/reference/markdown.ts'
-import type { Fault, RoundResult, StoreKind } from './fault.ts'
-import { FAULTS } from './faults.ts'
 import { machineName } from './machine.ts'
+import type { Fault, RoundResult } from './rounds/fault.ts'
+import { FAULTS } from './rows/faults.ts'
+import type { StoreKind } from './system/system.ts'
 
 /** The results of all rounds of a row, together. */
 export interface Combined extends Omit<RoundResult, 'recoveredMs' | 'problems'> {

@@ -2,12 +2,13 @@
 // docs/operations/fault-ledger.md.
 
 import { parseArgs } from 'node:util'
-import type { Fault, RoundResult, StoreKind } from './fault.ts'
-import { FAULTS } from './faults.ts'
 import { addRound, combine, describe, type Entry, removeRounds, writePage } from './ledger.ts'
 import { MUTANTS } from './mutants/mutants.ts'
 import { describeVerdict, runMutant } from './mutants/run-mutants.ts'
-import { type Row, runFaults } from './schedule.ts'
+import type { Fault, RoundResult } from './rounds/fault.ts'
+import { type Row, runFaults } from './rounds/schedule.ts'
+import { FAULTS } from './rows/faults.ts'
+import type { StoreKind } from './system/system.ts'
 
 const HELP = `Causes faults under load, and compares every acknowledgement with what receivers accepted and with the ledger.
 

@@ -1,11 +1,11 @@
 // Entry of `npm run soak`: a steady load for hours, with a fault every few minutes. Prints memory, file descriptors, threads, store size and
+import type { StoreKind } from '../faults/system/system.ts'
 // latency over time, reports what grows, and ends with the audit of the fault ledger. With --write it writes docs/operations/soak.md.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { auditSystem, type FaultTime } from '../faults/audit.ts'
-import type { StoreKind } from '../faults/fault.ts'
-import { seededRandom } from '../faults/random.ts'
+import { auditSystem, type FaultTime } from '../faults/rounds/audit.ts'
+import { seededRandom } from '../faults/system/random.ts'
 import { type Sample, type Sampled, startSampled } from './sampling.ts'
 import { SOAK_FAULTS } from './soak-faults.ts'
 import { growthOf, headings, line, type SoakRun, writePage, writeResult } from './soak-page.ts'

@@ -3,7 +3,7 @@
 
 import { statSync } from 'node:fs'
 import { percentile } from '../cluster/latency.ts'
-import { type System, type SystemOptions, startSystem } from '../faults/system.ts'
+import { type System, type SystemOptions, startSystem } from '../faults/system/system.ts'
 import { childrenOf } from '../system/child-processes.ts'
 import { usageOf } from './processes.ts'
 

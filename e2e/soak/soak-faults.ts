@@ -1,8 +1,8 @@
 // The faults of a soak, one every few minutes. None of them ends the first node, which is the one that is measured.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../faults/random.ts'
-import type { System } from '../faults/system.ts'
+import type { Random } from '../faults/system/random.ts'
+import type { System } from '../faults/system/system.ts'
 import { childrenOf } from '../system/child-processes.ts'
 
 interface SoakFault {

@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { table } from '../../scripts/reference/markdown.ts'
 import { percentile } from '../cluster/latency.ts'
-import type { StoreKind } from '../faults/fault.ts'
 import { machineName } from '../faults/machine.ts'
+import type { StoreKind } from '../faults/system/system.ts'
 import type { Sample } from './sampling.ts'
 
 export interface SoakRun {

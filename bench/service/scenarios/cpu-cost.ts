@@ -1,11 +1,12 @@
 // The CPU time per event, with 10, 1,000 or 1,000,000 messages in the store, or pending for
 // a dead destination. Small stores are copied for each round, so that they stay small.
 
-import { type Backlog, copyOf, type StorePlace } from '../backlog.ts'
-import { nowMs } from '../http-message.ts'
-import { cpuUs, peakRssBytes } from '../process-stats.ts'
-import { pause, removeFolder } from '../processes.ts'
-import type { Traffic } from '../traffic.ts'
+import { type Backlog, copyOf, type StorePlace } from '../environment/backlog.ts'
+import { nowMs } from '../environment/http-message.ts'
+import { cpuUs, peakRssBytes } from '../environment/process-stats.ts'
+import { pause, removeFolder } from '../environment/processes.ts'
+import type { Round } from '../environment/rounds.ts'
+import type { Traffic } from '../environment/traffic.ts'
 import { deliver } from './delivery.ts'
 
 export interface CostRun {
@@ -15,6 +16,9 @@ export interface CostRun {
   peakRssBytes: number
   complaints: string[]
 }
+
+/** By the size of the backlog. */
+export type CostRound = Round<number, CostRun>
 
 /** Above this size, copying costs more than the growth matters. */
 const COPY_LIMIT = 100_000

@@ -1,10 +1,10 @@
 // A dead destination with a million pending deliveries: its effect on the latency of a healthy destination, and on the start time.
 // The service with the backlog and one without alternate, so that the noise of the machine affects both.
 
-import { type Backlog, copyOf, type StorePlace } from '../backlog.ts'
-import { type Latency, latencyOf, type Samples, sampleLatency } from '../latency.ts'
-import type { Service } from '../service.ts'
-import type { Traffic } from '../traffic.ts'
+import { type Backlog, copyOf, type StorePlace } from '../environment/backlog.ts'
+import { type Latency, latencyOf, type Samples, sampleLatency } from '../environment/latency.ts'
+import type { Service } from '../environment/service.ts'
+import type { Traffic } from '../environment/traffic.ts'
 import { untilQuiet } from './cpu-cost.ts'
 
 export interface DeadRound {

@@ -1,11 +1,11 @@
 // End-to-end throughput: events per second of each program, from the first byte sent until the last event was
 // received and its outcome durably written. Every run also verifies that nothing was lost.
 
-import { nowMs } from '../http-message.ts'
-import { cpuUs, peakRssBytes, threadCpuUs } from '../process-stats.ts'
-import { createFolder, pause, removeFolder } from '../processes.ts'
-import type { Program, RunningProgram } from '../programs.ts'
-import { createTraffic, requireAll, type Traffic } from '../traffic.ts'
+import { nowMs } from '../environment/http-message.ts'
+import { cpuUs, peakRssBytes, threadCpuUs } from '../environment/process-stats.ts'
+import { createFolder, pause, removeFolder } from '../environment/processes.ts'
+import type { Program, RunningProgram } from '../environment/programs.ts'
+import { createTraffic, requireAll, type Traffic } from '../environment/traffic.ts'
 
 export interface DeliveryRun {
   events: number

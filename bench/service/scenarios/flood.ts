@@ -1,11 +1,11 @@
 // A flood with a dead destination: sends events as fast as they are accepted, and measures the memory of the service.
 
-import { closedPort } from '../closed-port.ts'
-import { rssBytes } from '../process-stats.ts'
-import { createFolder, nextReport, removeFolder, startScript, stop } from '../processes.ts'
-import type { ReceiverReport } from '../receiver.ts'
-import { startService } from '../service.ts'
-import { createTraffic } from '../traffic.ts'
+import { closedPort } from '../environment/closed-port.ts'
+import { rssBytes } from '../environment/process-stats.ts'
+import { createFolder, nextReport, removeFolder, startScript, stop } from '../environment/processes.ts'
+import type { ReceiverReport } from '../environment/receiver.ts'
+import { startService } from '../environment/service.ts'
+import { createTraffic } from '../environment/traffic.ts'
 
 /** How the destination fails: it refuses connections, or accepts them and never answers. */
 export type Death = 'refusing' | 'hanging'

@@ -1,9 +1,9 @@
 // An idle service: sends single events about 50 ms apart, and measures the time from acknowledgement to arrival at the receiver.
 
-import { type Latency, measureLatency } from '../latency.ts'
-import { createFolder, removeFolder } from '../processes.ts'
-import type { Program } from '../programs.ts'
-import { createTraffic } from '../traffic.ts'
+import { type Latency, measureLatency } from '../environment/latency.ts'
+import { createFolder, removeFolder } from '../environment/processes.ts'
+import type { Program } from '../environment/programs.ts'
+import { createTraffic } from '../environment/traffic.ts'
 
 const PER_SECOND = 20
 

@@ -1,9 +1,9 @@
 // Ingest only: events per second from the first byte sent to the last answer, without a destination.
 
-import { cpuUs } from '../process-stats.ts'
-import { createFolder, removeFolder } from '../processes.ts'
-import type { Program } from '../programs.ts'
-import { createTraffic, requireAll } from '../traffic.ts'
+import { cpuUs } from '../environment/process-stats.ts'
+import { createFolder, removeFolder } from '../environment/processes.ts'
+import type { Program } from '../environment/programs.ts'
+import { createTraffic, requireAll } from '../environment/traffic.ts'
 
 export interface IngestRun {
   events: number

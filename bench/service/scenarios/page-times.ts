@@ -1,9 +1,9 @@
 // The response times of the control API for the requests that the dashboard makes, page by page, while deliveries to a dead destination are pending.
 
-import type { Backlog } from '../backlog.ts'
-import { nowMs } from '../http-message.ts'
-import { cpuUs } from '../process-stats.ts'
-import type { Service } from '../service.ts'
+import type { Backlog } from '../environment/backlog.ts'
+import { nowMs } from '../environment/http-message.ts'
+import { cpuUs } from '../environment/process-stats.ts'
+import type { Service } from '../environment/service.ts'
 
 export interface PageTime {
   page: string

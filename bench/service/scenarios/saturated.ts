@@ -1,12 +1,12 @@
 // Delivery while ingest is saturated: how many events per second a healthy destination gets while 16 connections send large batches
 // as fast as they are acknowledged, compared with the rate at which a backlog of such batches is delivered while nothing is sent.
 
-import { MAX_EVENTS_PER_REQUEST } from '../events.ts'
-import { nowMs } from '../http-message.ts'
-import { type Percentiles, percentiles } from '../latency.ts'
-import { createFolder, pause, removeFolder } from '../processes.ts'
-import { type Service, startService } from '../service.ts'
-import { CONNECTIONS, createTraffic, requireAll, type Traffic } from '../traffic.ts'
+import { MAX_EVENTS_PER_REQUEST } from '../environment/events.ts'
+import { nowMs } from '../environment/http-message.ts'
+import { type Percentiles, percentiles } from '../environment/latency.ts'
+import { createFolder, pause, removeFolder } from '../environment/processes.ts'
+import { type Service, startService } from '../environment/service.ts'
+import { CONNECTIONS, createTraffic, requireAll, type Traffic } from '../environment/traffic.ts'
 
 export interface SaturatedRun {
   acknowledgedPerSecond: number

@@ -15,7 +15,7 @@ import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Analytics } from '@switchyard/node'
-import { numberedMessage } from '../numbered-message.ts'
+import { numberedMessage } from '../system/numbered-message.ts'
 
 export interface ClientOrder {
   /** The prefix of every messageId. */

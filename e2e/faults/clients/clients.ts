@@ -14,7 +14,7 @@ import { createInterface } from 'node:readline'
 import { fastFolder } from '../../../packages/server/src/store/fixtures/fast-folder.ts'
 import type { Call, Traffic } from '../../cluster/traffic.ts'
 import { Signals, type Waiting } from '../../system/signals.ts'
-import type { System, TrafficSettings } from '../system.ts'
+import type { System, TrafficSettings } from '../system/system.ts'
 import type { ClientOrder } from './client-program.ts'
 import { type LoadBalancer, startLoadBalancer } from './load-balancer.ts'
 

@@ -3,8 +3,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Arrival, type Receiver, startReceiver } from '../../system/receiver.ts'
-import type { Random } from '../random.ts'
-import { sendBatch } from '../send-batch.ts'
+import type { Random } from '../system/random.ts'
+import { sendBatch } from '../system/send-batch.ts'
 import type { Call } from './explain.ts'
 import type { State } from './model.ts'
 import { EVENT, wasRefused } from './requests.ts'

@@ -1,7 +1,7 @@
 // Random operations on sources, destinations and tracking plans. They are chosen before any of them is made, from the configuration at that
 // time, so that a seed gives the same operations. Most of them concern the same few resources, so that concurrent calls get in each other's way.
 
-import type { Random } from '../random.ts'
+import type { Random } from '../system/random.ts'
 import { type Kind, MAX_KEYS, type Operation, type Resource, type State } from './model.ts'
 import { PREFIX } from './requests.ts'
 

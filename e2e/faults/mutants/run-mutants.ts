@@ -1,8 +1,8 @@
 // Runs a round of the fault ledger with a mutant. The round must find a problem, and the problem must be the expected one.
 
-import { EMPTY_RESULT, type Fault, type RoundResult } from '../fault.ts'
-import { FAULTS } from '../faults.ts'
-import { seededRandom } from '../random.ts'
+import { EMPTY_RESULT, type Fault, type RoundResult } from '../rounds/fault.ts'
+import { FAULTS } from '../rows/faults.ts'
+import { seededRandom } from '../system/random.ts'
 import type { Mutant } from './mutants.ts'
 
 /** What a round said about a mutant. */

@@ -3,10 +3,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer } from '../../system/receiver.ts'
 import { clientsOf, startClients } from '../clients/clients.ts'
-import type { Fault, Injection } from '../fault.ts'
-import type { Random } from '../random.ts'
-import { injected } from '../round.ts'
-import type { System } from '../system.ts'
+import type { Fault, Injection } from '../rounds/fault.ts'
+import { injected } from '../rounds/round.ts'
+import type { Random } from '../system/random.ts'
+import type { System } from '../system/system.ts'
 
 /** Of all clients together. Calls return at once, so a busy machine would not slow them down. */
 const PER_SECOND = 25

@@ -6,18 +6,18 @@ import { createFakeClock, type FakeClock, whyNoLibfaketime } from '../../machine
 import { createWallClock } from '../../machine-faults/wall-clock.ts'
 import type { ServiceOptions } from '../../system/service.ts'
 import { eventually } from '../../system/signals.ts'
-import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
-import { numberedMessage, numberOf } from '../numbered-message.ts'
-import type { Random } from '../random.ts'
-import { injectedRound } from '../round.ts'
-import { sendBatch } from '../send-batch.ts'
-import type { System } from '../system.ts'
+import type { Fault, RoundOptions, RoundResult } from '../rounds/fault.ts'
+import { injectedRound } from '../rounds/round.ts'
+import { numberedMessage, numberOf } from '../system/numbered-message.ts'
+import type { Random } from '../system/random.ts'
+import { sendBatch } from '../system/send-batch.ts'
+import type { System } from '../system/system.ts'
 
 const SECOND_MS = 1_000
 const HOUR_MS = 3_600 * SECOND_MS
 const DAY_MS = 24 * HOUR_MS
 const NODES = 2
-const HOURLY_WORK = new URL('../hourly-work.ts', import.meta.url).href
+const HOURLY_WORK = new URL('../causes/hourly-work.ts', import.meta.url).href
 
 const clockJump: Fault = {
   key: 'clock-jump',

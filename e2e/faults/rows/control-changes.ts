@@ -1,9 +1,9 @@
 // Changes through the control API of all nodes at once, while nodes die, checked against a model.
 
 import { Changes } from '../control/changes.ts'
-import type { Fault, Injection } from '../fault.ts'
-import { injected } from '../round.ts'
-import type { System } from '../system.ts'
+import type { Fault, Injection } from '../rounds/fault.ts'
+import { injected } from '../rounds/round.ts'
+import type { System } from '../system/system.ts'
 
 const started = new WeakMap<System, Changes>()
 

@@ -2,10 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LEASE_MS, type Node } from '../../cluster/cluster.ts'
-import type { Fault, Injection } from '../fault.ts'
-import type { Random } from '../random.ts'
-import { injected } from '../round.ts'
-import type { System } from '../system.ts'
+import type { Fault, Injection } from '../rounds/fault.ts'
+import { injected } from '../rounds/round.ts'
+import type { Random } from '../system/random.ts'
+import type { System } from '../system/system.ts'
 
 const PROXIED = {
   stores: ['postgres'],

@@ -1,8 +1,8 @@
 // Users are deleted while their messages fail and become dead letters. No other fault is caused.
 
-import { deletedUsersOf } from '../deleted-users.ts'
-import type { Fault, Injection } from '../fault.ts'
-import { injected } from '../round.ts'
+import { deletedUsersOf } from '../rounds/deleted-users.ts'
+import type { Fault, Injection } from '../rounds/fault.ts'
+import { injected } from '../rounds/round.ts'
 
 const AT_ONCE = 4
 

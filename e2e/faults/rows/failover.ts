@@ -2,9 +2,9 @@
 // Before the next fault, the former primary is replaced by a new standby at its address, so roles change each time.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Fault, Injection } from '../fault.ts'
-import { injected } from '../round.ts'
-import { clusterOf } from '../system.ts'
+import type { Fault, Injection } from '../rounds/fault.ts'
+import { injected } from '../rounds/round.ts'
+import { clusterOf } from '../system/system.ts'
 
 const failover: Injection = {
   key: 'failover',

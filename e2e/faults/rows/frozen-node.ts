@@ -3,8 +3,8 @@
 import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventually } from '../../system/signals.ts'
-import type { Fault, Injection } from '../fault.ts'
-import { injected } from '../round.ts'
+import type { Fault, Injection } from '../rounds/fault.ts'
+import { injected } from '../rounds/round.ts'
 import { durationOf } from './database-network.ts'
 
 const frozen: Injection = {

@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PostgresServer } from '../../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { mountSmallDisk, type SmallDisk, whyNoSmallDisk } from '../../machine-faults/small-disk.ts'
 import { type SourceStats, track } from '../../system/service.ts'
-import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
-import type { Random } from '../random.ts'
-import { injectedRound } from '../round.ts'
-import { sendBatch } from '../send-batch.ts'
-import type { System } from '../system.ts'
+import type { Fault, RoundOptions, RoundResult } from '../rounds/fault.ts'
+import { injectedRound } from '../rounds/round.ts'
+import type { Random } from '../system/random.ts'
+import { sendBatch } from '../system/send-batch.ts'
+import type { System } from '../system/system.ts'
 
 const SQLITE_MB = 192
 const POSTGRES_MB = 384

@@ -8,8 +8,8 @@ import { pathToFileURL } from 'node:url'
 import { replaceFile } from '../../machine-faults/replace-file.ts'
 import type { ErrorKind, StoreErrors } from '../../machine-faults/store-errors.ts'
 import { eventually } from '../../system/signals.ts'
-import type { Fault, RoundOptions, RoundResult } from '../fault.ts'
-import { injectedRound } from '../round.ts'
+import type { Fault, RoundOptions, RoundResult } from '../rounds/fault.ts'
+import { injectedRound } from '../rounds/round.ts'
 
 const ioError: Fault = {
   key: 'io-error',

@@ -3,9 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { childrenOf, killProcess } from '../../system/child-processes.ts'
 import { eventually } from '../../system/signals.ts'
-import type { Fault, Injection } from '../fault.ts'
-import { injected } from '../round.ts'
-import { clusterOf } from '../system.ts'
+import type { Fault, Injection } from '../rounds/fault.ts'
+import { injected } from '../rounds/round.ts'
+import { clusterOf } from '../system/system.ts'
 
 const nodeKilled: Injection = {
   key: 'node-killed',

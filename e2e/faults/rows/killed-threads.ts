@@ -2,12 +2,12 @@
 
 import { connect } from 'node:net'
 import type { Node } from '../../cluster/cluster.ts'
-import type { Fault, Injection } from '../fault.ts'
-import type { Random } from '../random.ts'
-import { injected } from '../round.ts'
-import type { System } from '../system.ts'
+import type { Fault, Injection } from '../rounds/fault.ts'
+import { injected } from '../rounds/round.ts'
+import type { Random } from '../system/random.ts'
+import type { System } from '../system/system.ts'
 
-const CONTROL = new URL('../thread-control.ts', import.meta.url).href
+const CONTROL = new URL('../causes/thread-control.ts', import.meta.url).href
 const ANNOUNCEMENT = /^threads can be ended at port (\d+)$/
 /** A node waits up to 5 s before it replaces a thread that has ended repeatedly. */
 const MOST_TRIES = 100

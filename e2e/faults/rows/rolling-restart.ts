@@ -1,18 +1,15 @@
 // Nodes that are stopped and started in an orderly way, one after the other, as in an upgrade. A node that stops waits for the responses to
 // its requests, and until their outcomes are recorded, so nothing may arrive twice unless that takes longer than the time for a stop.
 
+import { explainStop } from '../../cluster/explain-stop.ts'
 import type { Ended } from '../../system/service.ts'
-import type { Fault, Injection } from '../fault.ts'
-import { injected } from '../round.ts'
-import { clusterOf, type System } from '../system.ts'
+import type { Fault, Injection } from '../rounds/fault.ts'
+import { injected } from '../rounds/round.ts'
+import { clusterOf, type System } from '../system/system.ts'
 
 /** The most tries of one call, including the first, while another node is running. */
 const MOST_TRIES = 8
 
-/** What a node logs if it did not wait any longer: for responses, which changes nothing else, or for what its forced stop lists as unfinished. */
-const UNANSWERED = /^stopping before all requests were answered:/
-const FORCED = /^the stop was forced /
-const FORCED_CODE = 6
 /** The promised ten seconds, and some for a busy machine. */
 const STOP_MS = 12_000
 
@@ -45,13 +42,6 @@ const rollingRestart: Injection = {
     const tries = Math.max(...traffic.calls.map(({ nth }) => nth))
     return store === 'sqlite' || tries <= MOST_TRIES ? [] : [`a call was made ${tries} times`]
   },
-}
-
-/** The exit code that belongs to the log of a node that was told to stop, and whether the log explains copies. */
-export function explainStop(stderr: string): { expectedCode: number; repeats: boolean } {
-  const messages = stderr.split('\n').flatMap((line) => (line.startsWith('{') ? [(JSON.parse(line) as { msg: string }).msg] : []))
-  const isForced = messages.some((msg) => FORCED.test(msg))
-  return { expectedCode: isForced ? FORCED_CODE : 0, repeats: isForced || messages.some((msg) => UNANSWERED.test(msg)) }
 }
 
 const slowStop: Injection = {

@@ -5,11 +5,11 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Receiver, startReceiver } from '../system/receiver.ts'
-import { eventually } from '../system/signals.ts'
-import type { Random } from './random.ts'
-import { sendBatch } from './send-batch.ts'
-import type { System } from './system.ts'
+import { type Receiver, startReceiver } from '../../system/receiver.ts'
+import { eventually } from '../../system/signals.ts'
+import type { Random } from '../system/random.ts'
+import { sendBatch } from '../system/send-batch.ts'
+import type { System } from '../system/system.ts'
 
 const MESSAGES = 8
 const MARKER = 'marker-of-deleted-user'

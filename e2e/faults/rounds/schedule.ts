@@ -1,7 +1,8 @@
 // Runs rounds of several rows until the time is over: always of the row that has had the least time so far.
 
-import { EMPTY_RESULT, type Fault, type RoundResult, type StoreKind } from './fault.ts'
-import { seededRandom } from './random.ts'
+import { seededRandom } from '../system/random.ts'
+import type { StoreKind } from '../system/system.ts'
+import { EMPTY_RESULT, type Fault, type RoundResult } from './fault.ts'
 
 /** A fault on a store, and its rounds so far. */
 export interface Row {

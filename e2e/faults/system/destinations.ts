@@ -3,8 +3,8 @@
 // records which messages a receiver accepted and when; it keeps a few bytes per message, so that hours of traffic fit in memory.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Gateway, startGateway } from '../integrations/gateway/recording-gateway.ts'
-import { type Answer, type Arrival, type Behaviour, type Receiver, startReceiver } from '../system/receiver.ts'
+import { type Gateway, startGateway } from '../../integrations/gateway/recording-gateway.ts'
+import { type Answer, type Arrival, type Behaviour, type Receiver, startReceiver } from '../../system/receiver.ts'
 import { numberOf } from './numbered-message.ts'
 import type { Random } from './random.ts'
 

@@ -2,10 +2,8 @@
 // A round starts its own system, causes faults at random moments, and ends with an audit. Its seed determines everything random in it.
 // Most rows are an `Injection`: see round.ts. A row that needs another system implements `round` itself.
 
-import type { Random } from './random.ts'
-import type { System, SystemOptions } from './system.ts'
-
-export type StoreKind = 'sqlite' | 'postgres'
+import type { Random } from '../system/random.ts'
+import type { StoreKind, System, SystemOptions } from '../system/system.ts'
 
 export interface RoundOptions {
   store: StoreKind

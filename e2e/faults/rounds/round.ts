@@ -1,11 +1,11 @@
 // The usual round: starts a system, causes the fault many times at random moments, and audits. A fault may hit while the system still
 // recovers from the previous one. Every few faults, the round waits for the recovery and measures how long it takes.
 
+import { seededRandom } from '../system/random.ts'
+import { type System, type SystemOptions, startSystem } from '../system/system.ts'
 import { auditSystem, type FaultTime } from './audit.ts'
 import { startDeletedUsers } from './deleted-users.ts'
 import { EMPTY_RESULT, type Fault, type Injection, type RoundOptions, type RoundResult } from './fault.ts'
-import { seededRandom } from './random.ts'
-import { type System, type SystemOptions, startSystem } from './system.ts'
 
 /** After this many faults, the next one waits until the system has recovered, and the time is measured. */
 const MEASURED_EVERY = 4

@@ -6,11 +6,11 @@
 //   await system.node(1).kill(); await system.node(1).start()
 //   const audit = await auditSystem(system, { faults })                 audit.ts
 
-import type { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
-import { type Cluster, Node, startCluster } from '../cluster/cluster.ts'
-import { startTraffic, type Traffic } from '../cluster/traffic.ts'
-import { callControl, type ServiceOptions, startService, TOKEN } from '../system/service.ts'
-import { eventually } from '../system/signals.ts'
+import type { PostgresServer } from '../../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { type Cluster, Node, startCluster } from '../../cluster/cluster.ts'
+import { startTraffic, type Traffic } from '../../cluster/traffic.ts'
+import { callControl, type ServiceOptions, startService, TOKEN } from '../../system/service.ts'
+import { eventually } from '../../system/signals.ts'
 import {
   type PlannedDestination,
   startDestinations,
@@ -18,9 +18,10 @@ import {
   type TalliedDestination,
   USUAL_DESTINATIONS,
 } from './destinations.ts'
-import type { StoreKind } from './fault.ts'
 import { numberedMessage, numberOf } from './numbered-message.ts'
 import type { Random } from './random.ts'
+
+export type StoreKind = 'sqlite' | 'postgres'
 
 export interface SystemOptions {
   store: StoreKind

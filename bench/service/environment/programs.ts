@@ -147,9 +147,9 @@ function script(
   }
 }
 
-/** The version of a package as resolved from this folder: peers are installed here, undici and Fastify with the service. */
+/** The version of a package as resolved from bench/service: peers are installed there, undici and Fastify with the service. */
 export function versionOf(name: string): string {
-  for (const folder of [import.meta.dirname, join(import.meta.dirname, '..', '..')]) {
+  for (const folder of [join(import.meta.dirname, '..'), join(import.meta.dirname, '..', '..', '..')]) {
     try {
       const manifest = readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')
       return (JSON.parse(manifest) as { version: string }).version

@@ -2,13 +2,13 @@
 // must get it, every delivery ended once and as expected, the ledger equals its recount on every node, and a fault explains every copy that
 // arrived twice. Returns counts, and a sentence for each difference.
 
-import { RESUME_MS } from '../cluster/cluster.ts'
-import { callControl, type DeliveryView, type LedgerRow, type SourceStats, TOKEN } from '../system/service.ts'
-import { eventually } from '../system/signals.ts'
-import { type FinalState, LETTERS, type TalliedDestination } from './destinations.ts'
+import { RESUME_MS } from '../../cluster/cluster.ts'
+import { callControl, type DeliveryView, type LedgerRow, type SourceStats, TOKEN } from '../../system/service.ts'
+import { eventually } from '../../system/signals.ts'
+import { type FinalState, LETTERS, type TalliedDestination } from '../system/destinations.ts'
+import { numberOf } from '../system/numbered-message.ts'
+import type { System } from '../system/system.ts'
 import type { RoundResult } from './fault.ts'
-import { numberOf } from './numbered-message.ts'
-import type { System } from './system.ts'
 
 /** The time of a fault, in performance.now(): from its cause to the moment when the system can recover by itself. */
 export interface FaultTime {

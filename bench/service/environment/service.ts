@@ -9,7 +9,7 @@ import { nowMs } from './http-message.ts'
 import { errorText, pause, startProgram, stop } from './processes.ts'
 import { SHARED_SECRET } from './programs/http-front-end.ts'
 
-const ROOT = join(import.meta.dirname, '..', '..')
+const ROOT = join(import.meta.dirname, '..', '..', '..')
 const CLI = process.env.SWITCHYARD_BENCH_CLI ?? join(ROOT, 'packages', 'server', 'src', 'cli.ts')
 const TOKEN = 'benchmark-admin-token-benchmark-admin-token'
 const START_LIMIT_MS = 120_000

@@ -2,9 +2,9 @@
 // socket directly; they end the connection, because the server would hold back its answer to the next request.
 
 import type { Socket } from 'node:net'
-import { drip, pour } from '../system/raw-receiver.ts'
-import type { Answer } from '../system/receiver.ts'
-import type { Random } from './random.ts'
+import { drip, pour } from '../../system/raw-receiver.ts'
+import type { Answer } from '../../system/receiver.ts'
+import type { Random } from '../system/random.ts'
 
 export interface BadAnswer {
   /**
