@@ -12,7 +12,6 @@ import {
   type Kind,
 } from '../../api/configuration-export.ts'
 import { suggestion } from '../../api/nearest.ts'
-import { KIND_SETTINGS } from '../../destinations/kinds.ts'
 import type { Api } from '../service/api.ts'
 import { CommandProblem, EXIT } from '../service/problem.ts'
 
@@ -37,6 +36,8 @@ export async function readInstalled(api: Api): Promise<Installed & { document: J
     if (lists[kind] === undefined) continue
     for await (const entry of api.all(PATHS[kind])) entries[kind].push(entry)
   }
+  // The kinds need many modules, which `switchyard --help` would load as well.
+  const { KIND_SETTINGS } = await import('../../destinations/kinds.ts')
   return { schema, entries, kinds: KIND_SETTINGS, document }
 }
 
