@@ -81,13 +81,10 @@ export function withConfiguration(routes: readonly Route[], parts: ControlParts)
 
   return [
     ...routes,
-    route({
-      method: 'POST',
-      path: '/configuration/check',
+    route('POST', '/configuration/check', {
       summary: 'Validate a configuration',
       description: 'Checks whether these settings would be accepted, and which secrets differ from the stored ones. Nothing is changed.',
       body: CHECK,
-      status: 200,
       answer: CHECK_ANSWER,
       async handle({ body }) {
         const { destinations } = store.configuration()
@@ -108,15 +105,12 @@ export function withConfiguration(routes: readonly Route[], parts: ControlParts)
         }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/configuration',
+    route('GET', '/configuration', {
       summary: 'Export the configuration',
       description: 'Returns the same YAML file as `switchyard export`, without secrets.',
       // Viewers do not see header values, and a file without them would remove them where it is applied.
       role: 'admin',
       query: FILE_QUERY,
-      status: 200,
       answer: FILE_ANSWER,
       errors: ['same_names'],
       async handle({ query }) {
@@ -126,12 +120,9 @@ export function withConfiguration(routes: readonly Route[], parts: ControlParts)
         return { yaml: await configurationText(file), variables }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/configuration/schema',
+    route('GET', '/configuration/schema', {
       summary: 'Retrieve the JSON Schema of the configuration file',
       description: 'Describes the file that `switchyard export` writes and `switchyard apply` reads.',
-      status: 200,
       answer: anyObject(),
       handle: () => fileSchema(schemaOf),
     }),

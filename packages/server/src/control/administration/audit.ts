@@ -35,14 +35,10 @@ const FILTERS = {
 
 export function auditRoutes({ store }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/audit',
+    route('GET', '/audit', {
       summary: 'List audit log entries, newest first',
       query: listQuery(FILTERS),
-      status: 200,
       answer: listAnswer(ENTRY),
-      errors: ['invalid_cursor'],
       async handle({ query, role }) {
         const { actor: actorId, action, from: fromMs, to } = query
         const subject = query.userId === undefined ? query.subject : await store.deletions.pseudonym(query.userId)

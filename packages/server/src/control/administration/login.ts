@@ -28,14 +28,11 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
   }
 
   return [
-    route({
-      method: 'POST',
-      path: '/login',
+    route('POST', '/login', {
       summary: 'Log in to the dashboard',
       description: 'Sets a session cookie, which is valid for at most 12 hours. Revoking the token ends the session earlier.',
       public: true,
       body: LOGIN,
-      status: 200,
       answer: SESSION,
       errors: ['unauthorized', 'cross_site_request', 'too_many_attempts'],
       async handle({ body, exchange }) {
@@ -45,9 +42,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
         return sessionView(actor, role, expiresAtMs)
       },
     }),
-    route({
-      method: 'POST',
-      path: '/logout',
+    route('POST', '/logout', {
       summary: 'Log out of the dashboard',
       description: 'Ends the session, on every node, and removes its cookie from the browser. Other sessions of the same token go on.',
       public: true,
@@ -60,11 +55,8 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
         if (actor !== null) await recordLogin(actor, 'session.logout', null)
       },
     }),
-    route({
-      method: 'GET',
-      path: '/session',
+    route('GET', '/session', {
       summary: 'Retrieve the name and role of the caller, and when its session ends',
-      status: 200,
       answer: SESSION,
       handle: ({ actor, role, exchange }) => sessionView(actor, role, exchange.caller?.expiresAtMs ?? null),
     }),

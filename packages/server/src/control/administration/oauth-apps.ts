@@ -120,9 +120,7 @@ function keyRoutes(store: Store, clock: Clock, kind: ResourceKind<OAuthApp>): Ro
     return oauthAppView(found(kind, await store.resources.updateOAuthApp(id ?? '', to, auditOf(kind, actor, what))))
   }
   return [
-    route({
-      method: 'POST',
-      path: '/oauth-apps/:id/keys',
+    route('POST', '/oauth-apps/:id/keys', {
       summary: 'Add a public key to an OAuth application',
       description: 'If you leave out `id`, an id is generated.',
       body: NEW_KEY,
@@ -142,9 +140,7 @@ function keyRoutes(store: Store, clock: Clock, kind: ResourceKind<OAuthApp>): Ro
         return { ...(await change('add-key', params['id'], actor, added)), keyId: key.id }
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/oauth-apps/:id/keys/:keyId',
+    route('DELETE', '/oauth-apps/:id/keys/:keyId', {
       summary: 'Remove a public key from an OAuth application',
       description: 'Afterwards, access tokens that were issued for the key are rejected.',
       status: 204,
@@ -158,12 +154,9 @@ function keyRoutes(store: Store, clock: Clock, kind: ResourceKind<OAuthApp>): Ro
         await change('remove-key', params['id'], actor, removed)
       },
     }),
-    route({
-      method: 'POST',
-      path: '/oauth-apps/:id/revoke-tokens',
+    route('POST', '/oauth-apps/:id/revoke-tokens', {
       summary: 'Revoke all access tokens of an OAuth application',
       description: 'The application can request new tokens afterwards.',
-      status: 200,
       answer: APP.view,
       errors: ['oauth_app_not_found'],
       handle({ params, actor }) {

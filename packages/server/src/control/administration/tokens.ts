@@ -39,25 +39,19 @@ const FIRST: ListedToken = { ...FIRST_TOKEN, role: 'admin', createdAtMs: 0 }
 
 export function tokenRoutes({ store, access }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/tokens',
+    route('GET', '/tokens', {
       summary: 'List control tokens',
       description:
         'The first admin token (from `SWITCHYARD_ADMIN_TOKEN` or from the first start) is at the top of the list. The others follow, oldest first.',
       query: listQuery({}),
-      status: 200,
       answer: listAnswer(TOKEN.view),
-      errors: ['invalid_cursor'],
       async handle({ query }) {
         const lastUses = await access.lastUses()
         const page = pageOf([FIRST, ...store.configuration().tokens.values()], pageRequest('tokens', query))
         return pageAnswer('tokens', page, (token) => tokenView(token, lastUses.get(token.id)))
       },
     }),
-    route({
-      method: 'POST',
-      path: '/tokens',
+    route('POST', '/tokens', {
       summary: 'Create a control token',
       description: 'Store the token now: no later response contains it.',
       body: TOKEN.create,
@@ -77,9 +71,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
         return { ...tokenView(created, undefined), token }
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/tokens/:id',
+    route('DELETE', '/tokens/:id', {
       summary: 'Revoke a control token',
       description: 'All sessions that were started with the token end immediately.',
       status: 204,

@@ -171,15 +171,11 @@ export function alertRoutes(parts: ControlParts): Route[] {
 function incidentRoutes(parts: ControlParts): Route[] {
   const { alerts } = parts
   return [
-    route({
-      method: 'GET',
-      path: '/incidents',
+    route('GET', '/incidents', {
       summary: 'List incidents: the open ones, and then the closed ones, newest first',
       description: 'Closed incidents are kept for 90 days.',
       query: listQuery(FILTERS),
-      status: 200,
       answer: listAnswer(INCIDENT),
-      errors: ['invalid_cursor'],
       async handle({ query }) {
         const subjectId = query.sourceId ?? query.destinationId
         const isWanted = ({ state, rule, subject }: Incident): boolean =>
@@ -187,11 +183,8 @@ function incidentRoutes(parts: ControlParts): Route[] {
         return pageAnswer('incidents', await running(alerts).incidents(isWanted, pageRequest('incidents', query)), await viewer(parts))
       },
     }),
-    route({
-      method: 'GET',
-      path: '/incidents/:id',
+    route('GET', '/incidents/:id', {
       summary: 'Retrieve an incident, with its timeline',
-      status: 200,
       answer: INCIDENT_DETAIL,
       errors: ['incident_not_found'],
       async handle({ params }) {
@@ -206,21 +199,15 @@ function incidentRoutes(parts: ControlParts): Route[] {
 function ruleRoutes(parts: ControlParts): Route[] {
   const { store, clock, alerts } = parts
   return [
-    route({
-      method: 'GET',
-      path: '/alerts',
+    route('GET', '/alerts', {
       summary: 'Retrieve the rules for alerts, with their settings',
-      status: 200,
       answer: ALERTS,
       tagged: true,
       handle: () => alertsView(parts),
     }),
-    route({
-      method: 'PATCH',
-      path: '/alerts',
+    route('PATCH', '/alerts', {
       summary: 'Change the settings of rules',
       body: ALERTS_PATCH,
-      status: 200,
       answer: ALERTS,
       async handle({ body, actor }) {
         const { sources, destinations } = store.configuration()
@@ -248,20 +235,15 @@ function ruleRoutes(parts: ControlParts): Route[] {
 
 function muteRoutes({ store, clock, alerts }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/alerts/mutes',
+    route('GET', '/alerts/mutes', {
       summary: 'List the mutes that have not ended',
-      status: 200,
       answer: listAnswer(MUTE),
       async handle() {
         const mutes = await running(alerts).settings.mutes(clock.wallMs())
         return { data: mutes.map((mute) => muteView(mute, store.configuration())), next: null }
       },
     }),
-    route({
-      method: 'POST',
-      path: '/alerts/mutes',
+    route('POST', '/alerts/mutes', {
       summary: 'Mute alerts of a rule, of a source, of a destination, or all of them, for some time',
       description: 'Incidents are still recorded. If an incident is still open when the mute ends, the alert is sent then.',
       body: NEW_MUTE,
@@ -290,9 +272,7 @@ function muteRoutes({ store, clock, alerts }: ControlParts): Route[] {
         return view
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/alerts/mutes/:id',
+    route('DELETE', '/alerts/mutes/:id', {
       summary: 'End a mute',
       status: 204,
       errors: ['mute_not_found'],
@@ -312,12 +292,9 @@ function muteRoutes({ store, clock, alerts }: ControlParts): Route[] {
 }
 
 function testRoute({ store, alerts }: ControlParts): Route {
-  return route({
-    method: 'POST',
-    path: '/alerts/test',
+  return route('POST', '/alerts/test', {
     summary: 'Send a test alert to all destinations of the source system',
     description: 'The message has the event `Alert Test`. It is routed and delivered like an alert.',
-    status: 200,
     answer: TEST_ANSWER,
     async handle({ actor }) {
       const sent = await running(alerts).test(actor)

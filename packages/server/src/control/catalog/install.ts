@@ -23,17 +23,12 @@ export function catalogInstallRoutes({ store, catalogInstaller }: ControlParts):
   }
 
   return [
-    route({
-      method: 'GET',
-      path: '/catalog/install',
+    route('GET', '/catalog/install', {
       summary: 'Show whether the catalogue is installed, or the progress of the installation',
-      status: 200,
       answer: INSTALLATION,
       handle: () => installer().state(),
     }),
-    route({
-      method: 'POST',
-      path: '/catalog/install',
+    route('POST', '/catalog/install', {
       summary: 'Install the catalogue of integrations',
       description:
         'Downloads the integrations (about 110 MB) from the npm registry, in the background, to the machine that answers this request. The machine needs npm. If the catalogue is already installed or being installed, nothing changes. With several nodes, install it on each of them.',

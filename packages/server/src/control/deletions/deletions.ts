@@ -101,22 +101,16 @@ export function deletionRoutes({ store, privacy }: ControlParts): Route[] {
 
 function requestRoutes(store: Store, privacy: Privacy): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/deletions',
+    route('GET', '/deletions', {
       summary: 'List deletion requests, newest first',
       query: listQuery(FILTERS),
-      status: 200,
       answer: listAnswer(DELETION_SUMMARY),
-      errors: ['invalid_cursor'],
       async handle({ query }) {
         const { state, userId } = query
         return pageAnswer('deletions', await store.deletions.list({ state, userId }, pageRequest('deletions', query)), summaryView)
       },
     }),
-    route({
-      method: 'POST',
-      path: '/deletions',
+    route('POST', '/deletions', {
       summary: 'Create a deletion request',
       description:
         'Deletes the stored messages of the users, and sends a `delete` message to the destinations of the sources so that receivers can delete their copies. If a source hashes user ids, send the original ids: the service also deletes the messages with their hashes, and sends the hashes to the destinations of that source.',
@@ -137,11 +131,8 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
         return detailView(await store.deletions.create(checked, audited(actor, 'deletion.create', requestView)))
       },
     }),
-    route({
-      method: 'GET',
-      path: '/deletions/:id',
+    route('GET', '/deletions/:id', {
       summary: 'Retrieve a deletion request, with its state per user, source and destination',
-      status: 200,
       answer: DELETION,
       errors: ['deletion_not_found'],
       async handle({ params }) {
@@ -150,14 +141,11 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
         return detailView(deletion)
       },
     }),
-    route({
-      method: 'GET',
-      path: '/deletions/:id/targets',
+    route('GET', '/deletions/:id/targets', {
       summary: 'List the state of a deletion request per user, source and destination',
       query: listQuery(FILTERS),
-      status: 200,
       answer: listAnswer(TARGET),
-      errors: ['deletion_not_found', 'invalid_cursor'],
+      errors: ['deletion_not_found'],
       async handle({ params, query }) {
         const id = params['id'] ?? ''
         const { state, userId } = query
@@ -172,27 +160,20 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
 
 function suppressionRoutes(store: Store): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/suppressions',
+    route('GET', '/suppressions', {
       summary: 'List suppressed users',
       query: listQuery(SUPPRESSION_FILTERS),
-      status: 200,
       answer: listAnswer(SUPPRESSION),
-      errors: ['invalid_cursor'],
       async handle({ query }) {
         const { userId, sourceId } = query
         const page = await store.deletions.suppressions({ userId, sourceId }, pageRequest('suppressions', query))
         return pageAnswer('suppressions', page, (row) => ({ userId: row.userId, sourceId: row.sourceId, since: isoTime(row.since) }))
       },
     }),
-    route({
-      method: 'POST',
-      path: '/suppressions',
+    route('POST', '/suppressions', {
       summary: 'Suppress users',
       description: 'New messages of these users are dropped. Stored messages are not deleted.',
       body: NEW_SUPPRESSIONS,
-      status: 200,
       answer: object({ added: integer({ description: 'The number of new suppressions. There is one for each user and source.' }) }),
       async handle({ body, actor }) {
         const userIds = [...new Set(body.userIds)]
@@ -207,13 +188,10 @@ function suppressionRoutes(store: Store): Route[] {
         return { added: await store.deletions.suppress(checked, (): NewAuditEntry => entry) }
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/suppressions',
+    route('DELETE', '/suppressions', {
       summary: 'End the suppression of a user',
       description: 'New messages of the user are accepted again.',
       query: REMOVAL_QUERY,
-      status: 200,
       answer: object({ removed: integer({ description: 'The number of suppressions that ended.' }) }),
       async handle({ query, actor }) {
         const sourceIds = query.sourceId === undefined ? null : [query.sourceId]

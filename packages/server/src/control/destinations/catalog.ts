@@ -70,22 +70,18 @@ const INTEGRATION = object(
 
 export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/catalog',
+    route('GET', '/catalog', {
       summary: 'List the integrations of the catalogue',
       description: 'Sorted by name. With `query`, integrations whose name matches come first.',
       query: listQuery({
         query: optional(string({ max: 200, description: 'Words that must all be in the name, the slug or the description.' })),
         auth: optional(oneOf(AUTHS, { description: 'How the integration authenticates.' })),
       }),
-      status: 200,
       answer: object({
         data: array(ENTRY),
         next: nullable(string({ description: 'The `cursor` for the next page; null on the last page.' })),
         hint: optional(string({ description: 'How to install the integrations package. Only present if it is not installed.' })),
       }),
-      errors: ['invalid_cursor'],
       async handle({ query }) {
         const { limit, cursor } = pageRequest('catalog', query)
         const catalog = (await open?.()) ?? null
@@ -98,12 +94,9 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
         return pageAnswer('catalog', { data, next }, entryView)
       },
     }),
-    route({
-      method: 'GET',
-      path: '/catalog/:slug',
+    route('GET', '/catalog/:slug', {
       summary: 'Retrieve an integration of the catalogue',
       description: 'Returns the settings and the fields of each action as JSON Schema, and the presets.',
-      status: 200,
       answer: INTEGRATION,
       errors: ['integration_not_found'],
       async handle({ params }) {

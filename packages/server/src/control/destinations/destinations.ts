@@ -231,11 +231,8 @@ function find({ store }: ControlParts, id: string | undefined): Destination {
 }
 
 function allHealthRoute({ store, clock, delivery }: ControlParts): Route {
-  return route({
-    method: 'GET',
-    path: '/destinations/health',
+  return route('GET', '/destinations/health', {
     summary: 'Retrieve the health of all destinations',
-    status: 200,
     answer: ALL_HEALTH,
     async handle() {
       const [rows, waiting] = await Promise.all([store.books.ledger(), store.books.oldestPending()])
@@ -253,14 +250,11 @@ function allHealthRoute({ store, clock, delivery }: ControlParts): Route {
 
 function testRoute(parts: ControlParts): Route {
   const { store, clock, delivery } = parts
-  return route({
-    method: 'POST',
-    path: '/destinations/:id/test',
+  return route('POST', '/destinations/:id/test', {
     summary: 'Send a test message to a destination',
     description:
       'Immediately sends one sample message, even if the destination is disabled or paused, and returns the attempts. A test is not retried, and nothing is stored.',
     body: TEST,
-    status: 200,
     answer: TEST_ANSWER,
     errors: ['destination_not_found'],
     async handle({ params, body, actor, role }) {
@@ -285,12 +279,9 @@ function testRoute(parts: ControlParts): Route {
 
 function healthRoute(parts: ControlParts): Route {
   const { store, clock, delivery } = parts
-  return route({
-    method: 'GET',
-    path: '/destinations/:id/health',
+  return route('GET', '/destinations/:id/health', {
     summary: 'Retrieve the health of a destination',
     description: 'Returns the state of the circuit breaker, the backlog, the recent success rate and the latency.',
-    status: 200,
     answer: HEALTH,
     errors: ['destination_not_found'],
     async handle({ params, role }) {

@@ -191,15 +191,12 @@ export function previewRoutes({
   }
 
   return [
-    route({
-      method: 'POST',
-      path: '/destinations/:id/preview',
+    route('POST', '/destinations/:id/preview', {
       summary: 'Preview what a destination would send',
       description:
         'Returns what the destination would send for a stored message (`messageId`), for a given `message`, or for the newest messages of its sources, even if it is disabled or paused. Nothing is sent, stored or saved. With `changes`, the changes are applied first. `summary` counts the messages by result; `before` does the same for the saved settings, and is null without `changes`. Each message is shown in a request of its own, even if the destination sends batches.',
       role: 'viewer',
       body: PREVIEW,
-      status: 200,
       answer: ANSWER,
       errors: ['destination_not_found', 'message_not_found', 'forbidden', 'too_many_previews', 'secrets_needed'],
       async handle({ params, body, role }) {

@@ -50,16 +50,13 @@ const VERSION = object(
 
 export function versionRoutes({ store }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/destinations/:id/versions',
+    route('GET', '/destinations/:id/versions', {
       summary: 'List the versions of a destination, newest first',
       description:
         'Every change of `request`, `transformation` or `subscriptions` creates a version. The newest 100 are kept. To restore one, send its number as `version` in an update of the destination.',
       query: listQuery({}),
-      status: 200,
       answer: listAnswer(VERSION),
-      errors: ['destination_not_found', 'invalid_cursor'],
+      errors: ['destination_not_found'],
       async handle({ params, query, role }) {
         const destination = store.configuration().destinations.get(params['id'] ?? '')
         if (destination === undefined) throw new ApiError('destination_not_found')

@@ -34,9 +34,7 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
   }
 
   return [
-    route({
-      method: 'POST',
-      path: '/backups',
+    route('POST', '/backups', {
       summary: 'Create a backup',
       description: 'Copies the store in the background while it is in use. The copy is consistent. There can be only one backup at a time.',
       status: 202,
@@ -49,23 +47,17 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
         return backupView(job)
       },
     }),
-    route({
-      method: 'GET',
-      path: '/backups/:id',
+    route('GET', '/backups/:id', {
       summary: 'Retrieve a backup, with its progress',
       role: 'admin',
-      status: 200,
       answer: BACKUP,
       errors: ['backup_not_found', 'backup_unsupported'],
       handle: ({ params }) => backupView(find(params['id'])),
     }),
-    route({
-      method: 'GET',
-      path: '/backups/:id/file',
+    route('GET', '/backups/:id/file', {
       summary: 'Download a backup',
       description: 'The response is a SQLite database file. The backup must have the state `ready`.',
       role: 'admin',
-      status: 200,
       bytes: true,
       errors: ['backup_not_found', 'backup_not_ready', 'backup_unsupported'],
       handle({ params }) {
@@ -74,9 +66,7 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
         return bytes
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/backups/:id',
+    route('DELETE', '/backups/:id', {
       summary: 'Delete a backup, or cancel it while it is in progress',
       status: 204,
       errors: ['backup_not_found', 'backup_unsupported'],

@@ -41,11 +41,8 @@ const INSTALLATION = object(
 
 export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/installation',
+    route('GET', '/installation', {
       summary: 'Retrieve facts about the installation: version, start time, store and retention',
-      status: 200,
       answer: INSTALLATION,
       handle({ role }) {
         const { installation, backups = null } = operatorTools ?? {}
@@ -61,11 +58,8 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
         }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/nodes',
+    route('GET', '/nodes', {
       summary: 'List the nodes that are alive',
-      status: 200,
       answer: NODES_ANSWER,
       handle() {
         const nodes = store.nodes?.nodes ?? []

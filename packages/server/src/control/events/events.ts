@@ -145,9 +145,7 @@ export function eventRoutes(parts: ControlParts): Route[] {
 }
 
 function listRoute({ store, clock, flushEvents }: ControlParts): Route {
-  return route({
-    method: 'GET',
-    path: '/events',
+  return route('GET', '/events', {
     summary: 'List the events of the event catalogue',
     description:
       'An event is a source, a message type and, for track, the name of the event. Events that were not seen for 90 days are left out. If there are very many events, only the 20,000 that were seen last are searched.',
@@ -160,9 +158,8 @@ function listRoute({ store, clock, flushEvents }: ControlParts): Route {
         'count',
       ),
     }),
-    status: 200,
     answer: listAnswer(EVENT),
-    errors: ['source_not_found', 'invalid_cursor'],
+    errors: ['source_not_found'],
     async handle({ query }) {
       const { sourceId, order } = query
       const { sources } = store.configuration()
@@ -189,13 +186,10 @@ function listRoute({ store, clock, flushEvents }: ControlParts): Route {
 }
 
 function detailRoute({ store, clock, route: routeMessages, flushEvents }: ControlParts): Route {
-  return route({
-    method: 'GET',
-    path: '/events/:id',
+  return route('GET', '/events/:id', {
     summary: 'Retrieve an event of the event catalogue',
     description:
       'Returns the counts of the event, its properties with types and sample values, the destinations that receive it, and its rule in the tracking plan of the source.',
-    status: 200,
     answer: EVENT_DETAIL,
     errors: ['event_not_found'],
     async handle({ params }) {

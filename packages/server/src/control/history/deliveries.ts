@@ -163,15 +163,11 @@ const REPLAY_ERRORS: Record<ReplayRejection, ApiErrorCode> = {
 export function deliveryRoutes(parts: ControlParts): Route[] {
   const { store, clock } = parts
   return [
-    route({
-      method: 'GET',
-      path: '/deliveries',
+    route('GET', '/deliveries', {
       summary: 'List deliveries, newest first',
       description: 'With `userId` or `event`, a page may have fewer entries than `limit`.',
       query: listQuery(DELIVERY_FILTERS),
-      status: 200,
       answer: listAnswer(DELIVERY),
-      errors: ['invalid_cursor'],
       async handle({ query }) {
         const { destinationId, state, reason, userId, event, from: fromMs, to: toMs } = query
         const filter = { destinationId, state, reason, userId, event, fromMs, toMs }
@@ -179,13 +175,10 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
         return pageAnswer('deliveries', page, (row) => deliveryView(clock, row))
       },
     }),
-    route({
-      method: 'GET',
-      path: '/deliveries/causes',
+    route('GET', '/deliveries/causes', {
       summary: 'List failure causes',
       description: 'Counts deliveries that failed, expired or were cancelled, grouped by destination, state and reason.',
       query: object(CAUSES_FILTERS),
-      status: 200,
       answer: CAUSES,
       async handle({ query }) {
         const { destinationId, state, from: fromMs, to: toMs } = query
@@ -193,11 +186,8 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
         return { data: causes.map(causeView), counted }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/deliveries/:id',
+    route('GET', '/deliveries/:id', {
       summary: 'Retrieve a delivery, with its attempts and its request',
-      status: 200,
       answer: DELIVERY_DETAIL,
       errors: ['delivery_not_found'],
       async handle({ params, role }) {
@@ -213,9 +203,7 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
         }
       },
     }),
-    route({
-      method: 'POST',
-      path: '/deliveries/:id/replay',
+    route('POST', '/deliveries/:id/replay', {
       summary: 'Replay a delivery',
       description: 'Sends the message to the destination again, as a new delivery.',
       status: 202,

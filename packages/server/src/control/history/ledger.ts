@@ -70,14 +70,11 @@ const TOTALS_ANSWER = object({ data: array(object({ sourceId: string(), ...COUNT
 
 export function ledgerRoutes({ store }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/ledger',
+    route('GET', '/ledger', {
       summary: 'Retrieve the ledger',
       description:
         'For each destination, the number of deliveries in each state. Every delivery is in exactly one state, so the counts must add up to `owed`. Messages in quarantine are counted separately.',
       query: LEDGER_QUERY,
-      status: 200,
       answer: LEDGER_ANSWER,
       async handle({ query }) {
         const counted = query.recount ? await store.books.recount() : await store.books.ledger()
@@ -93,11 +90,8 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
         return { data, next: null, consistent: data.every(balances) }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/rejections',
+    route('GET', '/rejections', {
       summary: 'List rejected messages and requests, by source and error code',
-      status: 200,
       answer: REJECTIONS_ANSWER,
       async handle() {
         const rows = await store.books.rejections()
@@ -113,11 +107,8 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
         }
       },
     }),
-    route({
-      method: 'GET',
-      path: '/stats/totals',
+    route('GET', '/stats/totals', {
       summary: 'Retrieve the total counts of messages per source',
-      status: 200,
       answer: TOTALS_ANSWER,
       async handle() {
         const counted = await store.books.sourceCounts()

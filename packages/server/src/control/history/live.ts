@@ -88,13 +88,10 @@ const LIVE_EVENT = object(
 
 export function liveRoutes({ store, live }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/live',
+    route('GET', '/live', {
       summary: 'Stream live events',
       description: 'Sends an event for each accepted message, rejected message and delivery attempt, as it happens.',
       query: LIVE_QUERY,
-      status: 200,
       answer: LIVE_EVENT,
       stream: true,
       errors: ['source_not_found', 'destination_not_found', 'too_many_listeners'],

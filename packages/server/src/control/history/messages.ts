@@ -107,14 +107,10 @@ const AUDIT_PAGE = 100
 export function messageRoutes(parts: ControlParts): Route[] {
   const { store, clock } = parts
   return [
-    route({
-      method: 'GET',
-      path: '/messages',
+    route('GET', '/messages', {
       summary: 'List messages, newest first',
       query: listQuery(MESSAGE_FILTERS),
-      status: 200,
       answer: listAnswer(MESSAGE),
-      errors: ['invalid_cursor'],
       async handle({ query }) {
         const { sourceId, type, event, userId, messageId, from: fromMs, to: toMs } = query
         const page = await store.history.messages(
@@ -127,12 +123,9 @@ export function messageRoutes(parts: ControlParts): Route[] {
         }))
       },
     }),
-    route({
-      method: 'GET',
-      path: '/messages/:id',
+    route('GET', '/messages/:id', {
       summary: 'Retrieve a message by its id or messageId',
       description: 'Returns the message with its timeline and its deliveries, and the reasons why it was not sent to other destinations.',
-      status: 200,
       answer: MESSAGE_DETAIL,
       errors: ['message_not_found'],
       async handle({ params, role }) {

@@ -84,14 +84,11 @@ const STATS_ANSWER = object({
 
 export function statsRoutes({ store, clock, flushStats }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/stats',
+    route('GET', '/stats', {
       summary: 'Retrieve counts over time',
       description:
         'Returns a series for one source, for one destination, or for the whole installation. Steps in which nothing happened are included.',
       query: STATS_QUERY,
-      status: 200,
       answer: STATS_ANSWER,
       errors: ['source_not_found', 'destination_not_found'],
       async handle({ query: { sourceId, destinationId, from, to, step } }) {

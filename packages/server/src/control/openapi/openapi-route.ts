@@ -10,12 +10,9 @@ export function withDescription(routes: readonly Route[]): Route[] {
   let document: OpenApiDocument | undefined
   const all: Route[] = [
     ...routes,
-    route({
-      method: 'GET',
-      path: '/openapi.json',
+    route('GET', '/openapi.json', {
       summary: 'Retrieve the OpenAPI document',
       description: 'OpenAPI 3.1, for both the tracking API and the control API.',
-      status: 200,
       answer: anyObject(),
       handle: () => (document ??= apiDocument(all)),
     }),

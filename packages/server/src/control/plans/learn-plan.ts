@@ -54,15 +54,12 @@ export function learnPlanRoutes({ store, clock }: ControlParts): Route[] {
   }
 
   return [
-    route({
-      method: 'POST',
-      path: '/plans/learn',
+    route('POST', '/plans/learn', {
       summary: 'Learn a plan from the messages of a source',
       description:
         'Describes the messages that were sent: types, required properties, small sets of values and formats. Values that may be personal data are left out. Stores nothing.',
       role: 'viewer',
       body: LEARN,
-      status: 200,
       answer: LEARNED,
       errors: ['source_not_found', 'too_many_previews'],
       async handle({ body: { source: reference, from, name } }) {

@@ -56,15 +56,11 @@ const QUERY = listQuery({
 
 export function violationRoutes({ store, clock, planFaults = () => [], flushViolations = async () => {} }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/violations',
+    route('GET', '/violations', {
       summary: 'List violations of tracking plans, newest first',
       description: 'Violations are kept for 90 days, as long as their plan and their source exist.',
       query: QUERY,
-      status: 200,
       answer: ANSWER,
-      errors: ['invalid_cursor'],
       async handle({ query }) {
         await flushViolations()
         const { limit, cursor } = pageRequest('violations', query)

@@ -71,28 +71,21 @@ type Step = (messages: readonly QuarantinedMessage[]) => Promise<readonly string
 
 export function quarantineRoutes({ store, route: routeMessages, clock }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/quarantine',
+    route('GET', '/quarantine', {
       summary: 'List messages in quarantine, newest first',
       description: 'These messages violate a tracking plan. They are not sent to any destination until they are released.',
       query: listQuery(FILTERS),
-      status: 200,
       answer: listAnswer(MESSAGE),
-      errors: ['invalid_cursor'],
       async handle({ query }) {
         const { source, sourceId = source, plan: planId, rule } = query
         return pageAnswer('quarantine', await store.quarantine.list({ sourceId, planId, rule }, pageRequest('quarantine', query)), view)
       },
     }),
-    route({
-      method: 'POST',
-      path: '/quarantine/release',
+    route('POST', '/quarantine/release', {
       summary: 'Release messages from quarantine',
       description:
         'Sends the messages to the destinations that would get them if they were received now. Each message is released once, even if several requests name it. Messages of a deleted source stay in quarantine, because no destination would get them.',
       body: SELECTION,
-      status: 200,
       answer: object({
         released: integer({ description: 'The number of messages that were released.' }),
         kept: integer({ description: 'The number of messages that stay in quarantine because their source was deleted.' }),
@@ -114,13 +107,10 @@ export function quarantineRoutes({ store, route: routeMessages, clock }: Control
         return { released: count, kept, more }
       },
     }),
-    route({
-      method: 'POST',
-      path: '/quarantine/delete',
+    route('POST', '/quarantine/delete', {
       summary: 'Delete messages from quarantine',
       description: 'The messages are never sent. They stay in the history until the end of the retention period.',
       body: SELECTION,
-      status: 200,
       answer: object({ deleted: integer({ description: 'The number of messages that were deleted from quarantine.' }), more: MORE }),
       async handle({ body, actor }) {
         const { count, more } = await inSteps({ store, clock }, body, (messages) =>

@@ -135,24 +135,17 @@ const JOB_OR_COUNT: Schema<Infer<typeof JOB> | Infer<typeof DRY_RUN>> = {
 
 export function replayRoutes({ store, replays }: ControlParts): Route[] {
   return [
-    route({
-      method: 'GET',
-      path: '/replays',
+    route('GET', '/replays', {
       summary: 'List replay jobs, newest first',
       query: listQuery({ state: optional(oneOf(JOB_STATES, { description: 'Only jobs in this state.' })) }),
-      status: 200,
       answer: listAnswer(JOB_SUMMARY),
-      errors: ['invalid_cursor'],
       handle: async ({ query }) =>
         pageAnswer('replays', await store.replays.list({ state: query.state }, pageRequest('replays', query)), summaryView),
     }),
-    route({
-      method: 'POST',
-      path: '/replays',
+    route('POST', '/replays', {
       summary: 'Create a replay job',
       description: 'Sends the selected deliveries again, in the background. With `dryRun`, only counts them and creates no job.',
       body: NEW_REPLAY,
-      status: 200,
       answer: JOB_OR_COUNT,
       async handle({ body, actor }) {
         const selection = selectionOf(store, body)
@@ -165,11 +158,8 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
         return jobView(job)
       },
     }),
-    route({
-      method: 'GET',
-      path: '/replays/:id',
+    route('GET', '/replays/:id', {
       summary: 'Retrieve a replay job, with its progress',
-      status: 200,
       answer: JOB,
       errors: ['replay_not_found'],
       async handle({ params }) {
@@ -178,12 +168,9 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
         return jobView(job)
       },
     }),
-    route({
-      method: 'PATCH',
-      path: '/replays/:id',
+    route('PATCH', '/replays/:id', {
       summary: 'Pause, resume or cancel a replay job, or change its rate',
       body: REPLAY_PATCH,
-      status: 200,
       answer: JOB,
       errors: ['replay_not_found', 'replay_over'],
       async handle({ params, body, actor }) {

@@ -67,14 +67,10 @@ interface About {
 
 export function listRoute<R extends Resource>(kind: ResourceKind<R>): Route {
   const list = kind.path.slice(1)
-  return route({
-    method: 'GET',
-    path: kind.path,
+  return route('GET', kind.path, {
     summary: `List ${kind.plural}, oldest first`,
     query: listQuery(kind.hasText === undefined ? {} : SEARCH_FILTERS),
-    status: 200,
     answer: listAnswer(kind.answer),
-    errors: ['invalid_cursor'],
     handle({ query, role }) {
       const { search } = query as { search?: string }
       const wanted = [...kind.stored().values()].filter((resource) => search === undefined || kind.hasText?.(resource, search))
@@ -84,11 +80,8 @@ export function listRoute<R extends Resource>(kind: ResourceKind<R>): Route {
 }
 
 export function readRoute<R extends Resource>(kind: ResourceKind<R>): Route {
-  return route({
-    method: 'GET',
-    path: `${kind.path}/:id`,
+  return route('GET', `${kind.path}/:id`, {
     summary: `Retrieve ${kind.noun}`,
-    status: 200,
     answer: kind.answer,
     tagged: true,
     errors: [kind.notFound],
@@ -116,9 +109,7 @@ export function createRoute<R extends Resource, New extends { name: string }, Bo
     create: (wanted: FromStored<New>, audit: Audit<R>) => Promise<R>
   },
 ): Route {
-  return route<Body, Query>({
-    method: 'POST',
-    path: kind.path,
+  return route<Body, Query>('POST', kind.path, {
     summary: `Create ${kind.noun}`,
     ...about,
     query,
@@ -153,13 +144,10 @@ export function updateRoute<R extends Resource, New, Body>(
     update: (id: string, change: ChangeOf<R, New>, audit: Audit<R>) => Promise<R | undefined>
   },
 ): Route {
-  return route<Body>({
-    method: 'PATCH',
-    path: `${kind.path}/:id`,
+  return route<Body>('PATCH', `${kind.path}/:id`, {
     summary: `Update ${kind.noun}`,
     ...about,
     body,
-    status: 200,
     answer: kind.answer,
     tagged: true,
     errors: [kind.notFound, ...errors],
@@ -182,9 +170,7 @@ export function deleteRoute<R extends Resource>(
   kind: ResourceKind<R>,
   { remove, errors = [], ...about }: About & { remove: (id: string, audit: Audit<R>, check: (before: R) => void) => Promise<boolean> },
 ): Route {
-  return route({
-    method: 'DELETE',
-    path: `${kind.path}/:id`,
+  return route('DELETE', `${kind.path}/:id`, {
     summary: `Delete ${kind.noun}`,
     ...about,
     status: 204,

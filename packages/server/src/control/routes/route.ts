@@ -6,7 +6,7 @@ import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/
 import type { PlanFault } from '@switchyard/protocol'
 import type { Alerts } from '../../alerts/alerts.ts'
 import { entityTag, isNamedIn } from '../../api/entity-tag.ts'
-import type { Schema } from '../../api/schema.ts'
+import type { Fields, Schema } from '../../api/schema.ts'
 import type { Delivery } from '../../delivery/delivery.ts'
 import type { CodeProblem } from '../../delivery/sender/transforming/transformer.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
@@ -39,10 +39,7 @@ export interface Exchange {
   setHeader(name: string, value: string): void
 }
 
-export interface Route<Body = unknown, Query = unknown> {
-  method: Method
-  /** Under /api, with parameters as `:name`. */
-  path: string
+interface Definition<Body, Query> {
   /** In the imperative, without a full stop: `Create a source`. */
   summary: string
   /** Further sentences for the reference. */
@@ -54,7 +51,8 @@ export interface Route<Body = unknown, Query = unknown> {
   /** The schema of the body. Without it, the body of a request is ignored. A missing body is read as `{}`. */
   body?: Schema<Body>
   query?: Schema<Query>
-  status: 200 | 201 | 202 | 204
+  /** Default: 200. */
+  status?: 200 | 201 | 202 | 204
   /** The schema of the response with `status`; absent for 204. */
   answer?: Schema<unknown>
   /** The response is a stream of server-sent events: `answer` is the schema of the data of each event, and `handle` returns an async iterable. */
@@ -76,9 +74,20 @@ export interface Route<Body = unknown, Query = unknown> {
   }): unknown
 }
 
+export interface Route<Body = unknown, Query = unknown> extends Definition<Body, Query> {
+  method: Method
+  /** Under /api, with parameters as `:name`. */
+  path: string
+  status: NonNullable<Definition<Body, Query>['status']>
+}
+
 /** Infers the types of `handle` from the schemas of the route. */
-export function route<Body = undefined, Query = undefined>(route: Route<Body, Query>): Route {
-  return route
+export function route<Body = undefined, Query = undefined>(method: Method, path: string, definition: Definition<Body, Query>): Route {
+  const { query, errors = [] } = definition
+  const { fields = {} } = (query ?? {}) as { fields?: Fields }
+  // Every list has pages.
+  const ofPages: readonly ApiErrorCode[] = 'cursor' in fields ? ['invalid_cursor'] : []
+  return { status: 200, ...definition, method, path, errors: [...errors, ...ofPages] }
 }
 
 /** Throws changed_since_read if the request has an If-Match header that does not match the stored resource. */

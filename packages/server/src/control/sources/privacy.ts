@@ -40,14 +40,11 @@ const PREVIEW_ANSWER = object({
 
 export function privacyRoutes({ store, privacy }: ControlParts): Route[] {
   return [
-    route({
-      method: 'POST',
-      path: '/sources/:id/privacy/preview',
+    route('POST', '/sources/:id/privacy/preview', {
       summary: 'Preview privacy rules',
       description:
         'Applies rules to a given message or to the newest stored messages of the source, and returns each message before and after. If you leave out `privacy`, the saved rules are used. Nothing is stored or changed.',
       body: PREVIEW,
-      status: 200,
       answer: PREVIEW_ANSWER,
       errors: ['source_not_found'],
       async handle({ params, body }) {

@@ -90,9 +90,7 @@ function writeKeyRoutes(store: Store, kind: ResourceKind<Source>): Route[] {
     return sourceView(found(kind, await store.resources.updateSource(id ?? '', checked, auditOf(kind, actor, what))))
   }
   return [
-    route({
-      method: 'POST',
-      path: '/sources/:id/write-keys',
+    route('POST', '/sources/:id/write-keys', {
       summary: 'Add a write key to a source',
       description: 'If you leave out `key`, a write key is generated.',
       body: NEW_WRITE_KEY,
@@ -116,9 +114,7 @@ function writeKeyRoutes(store: Store, kind: ResourceKind<Source>): Route[] {
         return { ...source, key }
       },
     }),
-    route({
-      method: 'DELETE',
-      path: '/sources/:id/write-keys/:key',
+    route('DELETE', '/sources/:id/write-keys/:key', {
       summary: 'Remove a write key from a source',
       description: 'Afterwards, requests with the key are rejected. The last write key of a source cannot be removed.',
       status: 204,
