@@ -18,7 +18,7 @@ interface Rule {
   mayTypes?: RegExp[]
 }
 
-const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'alerts', 'oauth', 'observe', 'docs', 'dashboard']
+const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'alerts', 'oauth', 'observe', 'pages']
 /** Folders that every stage may import from. */
 const SHARED_FOLDERS = [
   'api',
@@ -30,6 +30,7 @@ const SHARED_FOLDERS = [
   'destinations/webhook/shaping',
   'http',
   'logging',
+  'model',
   'outbound',
   'plans',
   'secrets',
@@ -80,8 +81,7 @@ const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ],
   oauth: [/^fastify$/, /^jose$/],
   observe: [/^fastify$/, /^prom-client$/],
-  docs: [/^fastify$/],
-  dashboard: [/^fastify$/],
+  pages: [/^fastify$/],
 }
 
 /**
@@ -158,8 +158,9 @@ const RULES: Rule[] = [
   { files: /^server\/plans\/plan-schema-compiler\.ts$/, may: [...server, /^ajv\//, /^ajv-formats$/] },
   // What concerns every request, whatever stage it is for.
   { files: /^server\/http\/(close-server|connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
-  { files: /^server\/destinations\/subscribe\//, may: [...server, storePort, /^@segment\/destination-subscriptions$/] },
-  { files: serverRoot, may: [...server, storePort], mayTypes: [catalog] },
+  { files: /^server\/destinations\/subscribe\//, may: [...server, /^@segment\/destination-subscriptions$/] },
+  // They know the model, but not the store, which uses them.
+  { files: serverRoot, may: [...server], mayTypes: [catalog] },
   // The editor is large: everything else loads it lazily, through code-editor.tsx.
   {
     files: /^dashboard\/components\/code-mirror\.tsx$/,

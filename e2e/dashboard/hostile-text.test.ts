@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { PAGE_PATHS } from '../../packages/server/src/dashboard/paths.ts'
+import { PAGE_PATHS } from '../../packages/server/src/pages/paths.ts'
 import { type Receiver, startReceiver } from '../system/receiver.ts'
 import { eventually } from '../system/signals.ts'
 import { startBrowser, type Tab, type TestBrowser } from './browser.ts'

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { PAGE_PATHS } from '../../packages/server/src/dashboard/paths.ts'
+import { PAGE_PATHS } from '../../packages/server/src/pages/paths.ts'
 import { IS_LONG } from '../system/long-tests.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'

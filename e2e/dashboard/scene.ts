@@ -8,7 +8,7 @@
 
 import { generateKeyPairSync } from 'node:crypto'
 import { Analytics } from '@switchyard/node'
-import { PAGE_PATHS } from '../../packages/server/src/dashboard/paths.ts'
+import { PAGE_PATHS } from '../../packages/server/src/pages/paths.ts'
 import { buildDashboard } from '../../scripts/build-dashboard.ts'
 import { type Receiver, startReceiver } from '../system/receiver.ts'
 import { type Service, type ServiceOptions, startService } from '../system/service.ts'

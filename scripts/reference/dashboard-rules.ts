@@ -14,8 +14,8 @@ import { HEADER_RULES } from '../../packages/server/src/destinations/webhook/hea
 import { SECRET_NAME } from '../../packages/server/src/destinations/webhook/secret-settings.ts'
 import { URL_FORM } from '../../packages/server/src/destinations/webhook/url-problem.ts'
 import { API_ERRORS } from '../../packages/server/src/errors.ts'
+import type { DestinationType } from '../../packages/server/src/model/configuration.ts'
 import { HIDDEN } from '../../packages/server/src/secrets/hidden-url.ts'
-import type { DestinationType } from '../../packages/server/src/store/port/model.ts'
 
 export function dashboardRules(): string {
   const kinds = (Object.keys(KINDS) as DestinationType[]).map((type) => [type, newDestinationFields(type)] as const)

@@ -2,7 +2,7 @@
 // later version applies to everybody who has not chosen otherwise.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { newId } from '../store/port/new-id.ts'
+import { newId } from '../model/new-id.ts'
 import type { Actor, DocumentStore } from '../store/store.ts'
 import type { Rule, Subject, Values } from './rules/rule.ts'
 import { RULES } from './rules/rules.ts'

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
-import { newId } from '../store/port/new-id.ts'
+import { newId } from '../model/new-id.ts'
 import { type DocumentStore, InvalidCursor, type Page, type PageRequest } from '../store/store.ts'
 import type { Details, Subject } from './rules/rule.ts'
 

@@ -5,19 +5,15 @@
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
 import type { Fields } from '../api/schema.ts'
-import type { Progress } from '../store/port/delivery.ts'
 import type {
   CommonDestination,
   Destination,
   DestinationType,
-  FilterRule,
-  RequestRecord,
-  SegmentContent,
   Subscription,
-  TraceContext,
   Transformation,
   WebhookDestination,
-} from '../store/port/model.ts'
+} from '../model/configuration.ts'
+import type { FilterRule, Progress, RequestRecord, SegmentContent, TraceContext } from '../model/messages.ts'
 
 /** Whether the attempt succeeded, failed and is to be retried, or failed permanently. */
 export type Verdict = 'success' | 'temporary' | 'permanent'

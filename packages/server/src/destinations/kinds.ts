@@ -1,7 +1,7 @@
 // All kinds of destination, by type.
 
 import type { DestinationKinds } from '../api/configuration-export.ts'
-import type { DestinationContent, DestinationType } from '../store/port/model.ts'
+import type { DestinationContent, DestinationType } from '../model/configuration.ts'
 import { INTEGRATION } from './integration/integration.ts'
 import type { DestinationKind } from './kind.ts'
 import { WEBHOOK } from './webhook/webhook.ts'

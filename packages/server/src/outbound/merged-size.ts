@@ -2,7 +2,7 @@
 // a key of the message replaces the same key of the batch (outbound/outbound-message.ts).
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { SegmentContent } from '../store/store.ts'
+import type { SegmentContent } from '../model/messages.ts'
 import { outboundMessage } from './outbound-message.ts'
 
 export interface SharedFields {

@@ -6,7 +6,7 @@
 // `writeKey`, `_metadata`, `version`, `channel`, `projectId`, `options`, `traits` of a track, `properties` of an identify…
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { SegmentContent } from '../store/store.ts'
+import type { SegmentContent } from '../model/messages.ts'
 import { messageTimes, messageTimestampMs } from './outbound-message-times.ts'
 
 /** Throws if there is no message at the index. A duplicate or a purged message leaves an empty index, which is never sent. */

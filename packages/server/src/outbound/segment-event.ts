@@ -2,7 +2,7 @@
 // integrations of its batch. Unlike the outbound message of webhooks, it keeps fields that this service does not know.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { SegmentContent } from '../store/store.ts'
+import type { SegmentContent } from '../model/messages.ts'
 import { itemAt, merged, outboundContext } from './outbound-message.ts'
 import { messageTimes } from './outbound-message-times.ts'
 

@@ -3,7 +3,7 @@
 // the characters allowed here may pass.
 
 import type { IncomingMessage } from 'node:http'
-import type { TraceContext } from '../store/store.ts'
+import type { TraceContext } from '../model/messages.ts'
 
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 const MAX_TRACESTATE_LENGTH = 512

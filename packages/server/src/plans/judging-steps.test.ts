@@ -12,7 +12,7 @@ import {
   requestBudget,
   schemaProblem,
 } from '@switchyard/protocol'
-import type { Configuration } from '../store/port/model.ts'
+import type { Configuration } from '../model/configuration.ts'
 import { createPlanJudges } from './plan-judges.ts'
 import { createSchemaCompiler } from './plan-schema-compiler.ts'
 

@@ -2,7 +2,7 @@
 // schemas are compiled when the configuration changes, one after the other with other work in between; the others with their first message.
 
 import { createPlanJudge, type JsonObject, type PlanFault, type PlanJudge, type PlanVerdict, requestBudget } from '@switchyard/protocol'
-import type { Configuration } from '../store/port/model.ts'
+import type { Configuration } from '../model/configuration.ts'
 import { createSchemaCompiler } from './plan-schema-compiler.ts'
 
 export interface SourcePlan {

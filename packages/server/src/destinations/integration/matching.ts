@@ -1,7 +1,8 @@
 // Which subscriptions of an integration match a message. Routing asks whether any does; a sender runs those that do.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { IntegrationDestination, SegmentContent, Subscription } from '../../store/port/model.ts'
+import type { IntegrationDestination, Subscription } from '../../model/configuration.ts'
+import type { SegmentContent } from '../../model/messages.ts'
 import type { FilterJudge } from '../kind.ts'
 import { type SubscribeJudge, subscribeJudge } from '../subscribe/subscribe-judge.ts'
 

@@ -2,8 +2,8 @@
 // because a mapping may contain a credential, such as the URL of a Slack channel.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { CLASSIC, type IntegrationDestination, type Subscription } from '../../model/configuration.ts'
 import { hiddenMapping } from '../../secrets/hidden-values.ts'
-import { CLASSIC, type IntegrationDestination, type Subscription } from '../../store/port/model.ts'
 import type { Sealing } from '../kind.ts'
 
 /** Nodes of earlier versions need the settings of a webhook in every destination. */

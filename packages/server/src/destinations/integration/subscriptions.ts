@@ -2,9 +2,9 @@
 
 import type { CatalogAction, CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
+import type { Subscription } from '../../model/configuration.ts'
+import { newId } from '../../model/new-id.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type { Subscription } from '../../store/port/model.ts'
-import { newId } from '../../store/port/new-id.ts'
 import { subscribeProblem } from '../subscribe/parse-subscribe.ts'
 import { mappingProblem } from '../webhook/shaping/mapping.ts'
 import type { Problem } from './check-settings.ts'

@@ -2,8 +2,8 @@
 
 import { type Condition, type GroupCondition, validate } from '@segment/destination-subscriptions'
 import type { JsonObject } from '@switchyard/protocol'
+import type { SegmentContent } from '../../model/messages.ts'
 import { outboundContext } from '../../outbound/outbound-message.ts'
-import type { SegmentContent } from '../../store/store.ts'
 import { keysRead, parseSubscribe, subscribeProblem } from './parse-subscribe.ts'
 
 export type SubscribeJudge = (item: JsonObject, content: SegmentContent) => boolean

@@ -5,8 +5,8 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { isoTime } from '@switchyard/protocol'
 import { boolean, nullable, object, oneOf, string, time, variants, withDefault, writeOnly } from '../../api/schema.ts'
+import type { Auth, TlsSettings, WebhookDestination } from '../../model/configuration.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type { Auth, TlsSettings, WebhookDestination } from '../../store/port/model.ts'
 import { urlProblem } from './url-problem.ts'
 
 export interface Problem {

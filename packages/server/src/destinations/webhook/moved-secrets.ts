@@ -2,9 +2,9 @@
 // could have them sent to a server of their own. Signing secrets and the private key of `tls` are not sent to the receiver, so they may stay.
 
 import { isDeepStrictEqual } from 'node:util'
+import type { RequestSettings, WebhookDestination } from '../../model/configuration.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
-import type { RequestSettings, WebhookDestination } from '../../store/port/model.ts'
 import type { MoveContext } from '../kind.ts'
 import { leftOutSecret } from './auth-settings.ts'
 import type { GivenWebhook } from './settings.ts'

@@ -3,7 +3,7 @@
 // receivers that read the raw bytes and for those that parse and re-stringify the body.
 
 import { type StandardWebhook, type StandardWebhookHeaders, signMessage, standardWebhookSigner } from '@switchyard/webhook'
-import type { WebhookDestination } from '../../store/port/model.ts'
+import type { WebhookDestination } from '../../model/configuration.ts'
 import type { OutgoingRequest, Prepared, RequestAbout } from '../kind.ts'
 import { contentType, joined } from './shaping/body-format.ts'
 

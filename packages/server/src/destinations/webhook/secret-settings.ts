@@ -2,8 +2,8 @@
 // responses contain their names. No error message here may quote a value.
 
 import { nullable, record, string, withDefault } from '../../api/schema.ts'
+import type { WebhookDestination } from '../../model/configuration.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type { WebhookDestination } from '../../store/port/model.ts'
 
 const MAX_SECRETS = 50
 const MAX_SECRET_LENGTH = 8_192

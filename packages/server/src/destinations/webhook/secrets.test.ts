@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { type Auth, CLASSIC_WEBHOOK, NO_FILTER, type WebhookDestination } from '../../model/configuration.ts'
 import { createSecretBox, generateSecretKey } from '../../secrets/secret-box.ts'
-import { type Auth, CLASSIC_WEBHOOK, NO_FILTER, type WebhookDestination } from '../../store/port/model.ts'
 import { fromStored, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 
 const DESTINATION: WebhookDestination = {

@@ -3,8 +3,6 @@
 // of them are encrypted in the store, and each text is bound to its place.
 
 import { isDeepStrictEqual } from 'node:util'
-import { HIDDEN, hiddenPath, hiddenUrl } from '../../secrets/hidden-url.ts'
-import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
 import {
   type Auth,
   CLASSIC_WEBHOOK,
@@ -12,7 +10,9 @@ import {
   type RequestSettings,
   type TlsSettings,
   type WebhookDestination,
-} from '../../store/port/model.ts'
+} from '../../model/configuration.ts'
+import { HIDDEN, hiddenPath, hiddenUrl } from '../../secrets/hidden-url.ts'
+import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
 import type { Encryption, Sealing } from '../kind.ts'
 
 export type StoredWebhook = Omit<WebhookDestination, 'urls' | 'headers' | 'secrets'> & {

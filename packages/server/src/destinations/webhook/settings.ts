@@ -4,8 +4,8 @@
 
 import { parseSigningSecret } from '@switchyard/webhook'
 import { array, boolean, integer, nullable, record, string, withDefault } from '../../api/schema.ts'
+import type { WebhookDestination } from '../../model/configuration.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type { WebhookDestination } from '../../store/port/model.ts'
 import type { GivenSettings } from '../kind.ts'
 import { AUTH_SETTINGS, SHOWN_AUTH_SETTINGS } from './auth-settings.ts'
 import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from './headers.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { CLASSIC, type RetryPolicy } from '../../store/port/model.ts'
+import { CLASSIC, type RetryPolicy } from '../../model/configuration.ts'
 import type { Verdict } from '../kind.ts'
 import { verdictOfStatus, verdictsOf } from './verdict.ts'
 

@@ -1,6 +1,6 @@
 // Classifies the HTTP status of a response as success, temporary failure or permanent failure.
 
-import type { RetryPolicy } from '../../store/port/model.ts'
+import type { RetryPolicy } from '../../model/configuration.ts'
 import type { Verdict } from '../kind.ts'
 
 /** Statuses below 500 for which a retry may succeed. */

@@ -1,10 +1,10 @@
 // The webhook: messages are sent to URLs in signed requests, as JSON or in the shape that the destination's `request` gives them.
 
 import type { JsonObject } from '@switchyard/protocol'
+import type { WebhookDestination } from '../../model/configuration.ts'
+import type { Progress } from '../../model/messages.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
-import type { Progress } from '../../store/port/delivery.ts'
-import type { WebhookDestination } from '../../store/port/model.ts'
 import type { DestinationKind } from '../kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
 import { movedSecrets, originsOf } from './moved-secrets.ts'

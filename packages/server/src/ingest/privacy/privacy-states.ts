@@ -3,7 +3,7 @@
 // Rules have the effect that they would have one after the other, in their order.
 
 import { NOT_IN_WILDCARD, type Segment } from '../../api/resources/privacy-path.ts'
-import type { PrivacyRule } from '../../store/port/model.ts'
+import type { PrivacyRule } from '../../model/configuration.ts'
 
 export interface ParsedRule {
   segments: readonly Segment[]

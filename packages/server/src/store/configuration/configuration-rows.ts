@@ -1,11 +1,11 @@
 // The row port of configuration changes: an adapter makes one change at a time and writes its rows. common-configuration-store.ts defines the
 // changes and when one is rejected. Secrets are in plain text here; an adapter encrypts them (see resource-rows.ts).
 
+import type { Configuration } from '../../model/configuration.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import type { ConfigurationStore } from '../port/configuration.ts'
-import type { Configuration } from '../port/model.ts'
 import type { OAuthStore } from '../port/secrets.ts'
 import type { ResourceKind, Resources } from './resource-rows.ts'
 import type { StoredDestination } from './stored-destination.ts'

@@ -4,10 +4,10 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { contentOf, kindOf } from '../../destinations/kinds.ts'
+import type { Destination, DestinationContent, DestinationType } from '../../model/configuration.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
 import { type DestinationVersion, UnknownVersion } from '../port/configuration.ts'
-import type { Destination, DestinationContent, DestinationType } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import type { ConfigurationChange, ConfigurationChanges, VersionRow } from './configuration-rows.ts'
 

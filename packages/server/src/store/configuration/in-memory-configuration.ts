@@ -1,6 +1,6 @@
 // The whole configuration in memory, for the hot paths, and the listeners that are called when it changes.
 
-import type { Configuration } from '../port/model.ts'
+import type { Configuration } from '../../model/configuration.ts'
 import { EMPTY_CONFIGURATION } from './resource-rows.ts'
 
 type Listener = (configuration: Configuration) => void

@@ -1,7 +1,7 @@
 // Sources, destinations, OAuth applications, tokens and tracking plans as rows, which are the same in both adapters, and what remains of deleted ones.
 
+import type { Configuration, ControlToken, Destination, OAuthApp, Source, StoredPlan } from '../../model/configuration.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { Configuration, ControlToken, Destination, OAuthApp, Source, StoredPlan } from '../port/model.ts'
 import { destinationWithoutSecrets, encryptDestination } from './stored-destination.ts'
 
 export interface Resources {

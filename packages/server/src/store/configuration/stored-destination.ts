@@ -2,8 +2,8 @@
 
 import type { Sealing, StoredDestination } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
+import type { Destination } from '../../model/configuration.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { Destination } from '../port/model.ts'
 
 export type { StoredDestination } from '../../destinations/kind.ts'
 

@@ -1,8 +1,8 @@
 // The delete messages of a request: one per user, for each source that has destinations. Each is alone in its segment, so that none is ever
 // in a batch with others. Its keys belong to no user and no messageId, so neither a purge nor a search for a messageId finds it.
 
+import type { RowId } from '../../model/messages.ts'
 import { KEY_WORDS } from '../encoding/segment-keys.ts'
-import type { RowId } from '../port/model.ts'
 import { writeStoredBody } from '../port/stored-messages.ts'
 
 export const NO_KEYS = new Uint8Array(KEY_WORDS * 4)

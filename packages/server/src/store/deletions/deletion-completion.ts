@@ -2,7 +2,7 @@
 // attempts. After the retention time, the user ids in it are replaced by pseudonyms. Replaying a delete message that failed opens its
 // request again.
 
-import type { RowId } from '../port/model.ts'
+import type { RowId } from '../../model/messages.ts'
 import type { DeletionRows } from './deletion-rows.ts'
 import { countTargets, stateOf } from './deletion-state.ts'
 import { pseudonymOf } from './pseudonyms.ts'

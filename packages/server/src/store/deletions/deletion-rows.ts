@@ -1,9 +1,9 @@
 // The row port of deletion requests and suppressions.
 
+import type { FinalStateName, RowId } from '../../model/messages.ts'
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import { isTrue, type Sql, type SqlValue } from '../encoding/sql.ts'
 import type { DeletionSummary, Suppression, SuppressionFilter } from '../port/deletions.ts'
-import type { FinalStateName, RowId } from '../port/model.ts'
 
 export interface DeletionRow<Id extends RowId> extends Pick<DeletionSummary, 'id' | 'createdAtMs' | 'suppress' | 'purged'> {
   num: Id

@@ -3,14 +3,15 @@
 // pseudonyms of users.
 
 import { kindOf } from '../../destinations/kinds.ts'
+import type { Configuration } from '../../model/configuration.ts'
+import type { RowId } from '../../model/messages.ts'
+import { newId } from '../../model/new-id.ts'
 import type { ConfigurationChange } from '../configuration/configuration-rows.ts'
 import { suppress, unsuppress } from '../configuration/suppressions.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { DeletionFilter, DeletionStore, NewDeletion } from '../port/deletions.ts'
 import type { ShipmentConsumer } from '../port/delivery.ts'
 import { resolve } from '../port/from-stored.ts'
-import type { Configuration, RowId } from '../port/model.ts'
-import { newId } from '../port/new-id.ts'
 import type { SecretStore } from '../port/secrets.ts'
 import type { DeletionAnswers, DeletionQuery } from './deletion-reads.ts'
 import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'

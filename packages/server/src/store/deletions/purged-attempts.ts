@@ -2,11 +2,11 @@
 // of them may quote a message. Times, statuses, reasons and counts stay. A request may have contained messages of several users, and of
 // several segments; each of its records repeats the text, so it is removed from all of them. Both adapters purge with this.
 
+import type { RequestRecord, RowId } from '../../model/messages.ts'
 import { type AttemptDoc, requestsOf, writeAttemptDoc } from '../encoding/attempt-doc.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { Sql } from '../encoding/sql.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
-import type { RequestRecord, RowId } from '../port/model.ts'
 import { hasText, sharedRequest, withoutText } from '../port/without-deleted.ts'
 
 /** A segment from which messages were purged. */

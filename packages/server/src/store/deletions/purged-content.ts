@@ -1,9 +1,9 @@
 // Removes messages from the content of a segment: those of users, or those that are no longer kept. Both adapters purge with this.
 
 import type { JsonObject } from '@switchyard/protocol'
+import type { SegmentContent } from '../../model/messages.ts'
 import { packBody, unpackBody } from '../encoding/body-bytes.ts'
 import { clearUser, KEY_WORDS } from '../encoding/segment-keys.ts'
-import type { SegmentContent } from '../port/model.ts'
 import { readStoredBody, writeStoredBody } from '../port/stored-messages.ts'
 
 export interface PurgedContent {

@@ -1,8 +1,7 @@
+import type { RowId } from '../../model/messages.ts'
 // The types that all row ports share. The logic of a topic is written once, above the adapters, and asks an adapter for rows through the
 // topic's small row port. SQLite answers synchronously, in its threads; PostgreSQL answers with promises, inside a transaction. The logic awaits
 // both.
-
-import type { RowId } from '../port/model.ts'
 
 /** The result of a row port's method. In SQLite's threads it must not be a promise, because no other message may be handled before the transaction ends. */
 export type Awaitable<T> = T | Promise<T>

@@ -1,7 +1,7 @@
 // What the SQL of both adapters has in common, so that a statement that both understand is written once. Placeholders are `?`. A name in a
 // result that has capital letters, or that is a word of SQL, is in double quotes. SQLite answers synchronously, PostgreSQL with promises.
 
-import type { RowId } from '../port/model.ts'
+import type { RowId } from '../../model/messages.ts'
 import type { Awaitable, RowOrder } from './row-port.ts'
 
 export type SqlValue = string | number | null | Uint8Array | readonly (string | number)[]

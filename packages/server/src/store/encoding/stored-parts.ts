@@ -1,7 +1,7 @@
 // Columns that refer to messages by their index in a segment: the parts of a shipment and the routes of a segment. Both are JSON with the
 // row ids of the adapter.
 
-import type { Part, RowId, Skip } from '../port/model.ts'
+import type { Part, RowId, Skip } from '../../model/messages.ts'
 
 /** A part as it is stored. Indexes are 0 for all messages of the segment; readers must leave out messages that are absent from it. */
 export type StoredPart<Id extends RowId = RowId> = [origin: Id, segment: Id, indexes: readonly number[] | 0]

@@ -1,7 +1,7 @@
 // The violations column of segments: how messages differ from the tracking plan, as JSON by the index of the message. Null in the segments
 // of sources without a plan, and in those that follow their plan.
 
-import type { SegmentContent } from '../port/model.ts'
+import type { SegmentContent } from '../../model/messages.ts'
 
 type Violations = SegmentContent['violations']
 

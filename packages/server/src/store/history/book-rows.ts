@@ -1,9 +1,9 @@
 // The row port of the books.
 
+import type { RowId } from '../../model/messages.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { Sql } from '../encoding/sql.ts'
 import type { LedgerRow, OldestPending, QuarantinedCount, RejectionRow, SourceCounts, StatQuery } from '../port/books.ts'
-import type { RowId } from '../port/model.ts'
 
 export interface BookRows {
   /** The ids of all destinations that are not deleted, oldest first. */

@@ -1,11 +1,11 @@
 // The row port of lists of deliveries: shipments, attempts, failures and replays.
 
+import type { RowId } from '../../model/messages.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
 import { isTrue, type Sql } from '../encoding/sql.ts'
 import type { StoredPart } from '../encoding/stored-parts.ts'
 import type { LedgerRow } from '../port/books.ts'
 import type { DeliveryRow, FailureCause } from '../port/history.ts'
-import type { RowId } from '../port/model.ts'
 import type { TimeRange } from '../port/pages.ts'
 import type { OriginRows, ResolvedDelivery } from './delivery-ids.ts'
 import { type SegmentLookups, type SegmentRows, segmentRows } from './segment-rows.ts'

@@ -1,8 +1,8 @@
 // Why the last attempt of each listed pending delivery failed. Only ended deliveries have a reason in their row; for pending ones, the record of
 // the attempt has it.
 
+import type { RequestRecord, RowId } from '../../model/messages.ts'
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
-import type { RequestRecord, RowId } from '../port/model.ts'
 import type { DeliveryRows, FoundDelivery } from './delivery-rows.ts'
 import { portions } from './paging.ts'
 

@@ -1,8 +1,8 @@
 // The row port of lists of messages.
 
+import type { RowId } from '../../model/messages.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
 import type { Sql } from '../encoding/sql.ts'
-import type { RowId } from '../port/model.ts'
 import type { RepeatRow } from './repeat-counts.ts'
 import { readHeads, type SegmentHead, type SegmentLookups, type SegmentRows, segmentRows } from './segment-rows.ts'
 

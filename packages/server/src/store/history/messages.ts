@@ -1,11 +1,11 @@
 // Reads messages: lists, newest first, and one message by its id or its messageId. Each has its deliveries, and the destinations that it was not
 // sent to, with the reason.
 
+import type { FilterRule, RowId, SkipReason } from '../../model/messages.ts'
 import { quarantineOf } from '../encoding/quarantine-routes.ts'
 import { candidates, fingerprintAt, indexOfKey } from '../encoding/segment-keys.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
 import type { MessageFilter, MessageTrail, StoredMessage } from '../port/history.ts'
-import type { FilterRule, RowId, SkipReason } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import { groupBy } from './group-by.ts'
 import { matches, withOnly } from './message-content.ts'

@@ -1,5 +1,6 @@
 // The row port of segments, for lists of messages and of deliveries, and reading messages from a segment.
 
+import type { RowId, SegmentContent } from '../../model/messages.ts'
 import { unpackBody } from '../encoding/body-bytes.ts'
 import { type Seed, sourceSeed, userHash } from '../encoding/fingerprint.ts'
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
@@ -7,7 +8,6 @@ import { isTrue, type Sql, type SqlValue } from '../encoding/sql.ts'
 import { absentIndexes } from '../encoding/stored-parts.ts'
 import { readTrace } from '../encoding/trace-column.ts'
 import { readViolations } from '../encoding/violations-column.ts'
-import type { RowId, SegmentContent } from '../port/model.ts'
 import { type SegmentAbout, SegmentBody } from '../port/stored-messages.ts'
 import type { OriginRows } from './delivery-ids.ts'
 

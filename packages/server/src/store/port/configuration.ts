@@ -1,7 +1,5 @@
 // The configuration: sources, destinations, OAuth applications and tokens, and small settings that are stored beside them.
 
-import type { Actor, Audit } from './audit.ts'
-import type { ChangeOf, FromStored } from './from-stored.ts'
 import type {
   ControlToken,
   Destination,
@@ -14,7 +12,9 @@ import type {
   OAuthApp,
   Source,
   StoredPlan,
-} from './model.ts'
+} from '../../model/configuration.ts'
+import type { Actor, Audit } from './audit.ts'
+import type { ChangeOf, FromStored } from './from-stored.ts'
 import type { Page, PageRequest } from './pages.ts'
 
 /** Throws to prevent the deletion of the resource. */

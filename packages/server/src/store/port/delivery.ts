@@ -1,7 +1,7 @@
 // The part of the port that delivery uses: claims, settles and releases shipments.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { FinalStateName, Part, RequestRecord, RowId, TraceContext } from './model.ts'
+import type { FinalStateName, Part, Progress, RequestRecord, RowId, TraceContext } from '../../model/messages.ts'
 import type { SegmentBody } from './stored-messages.ts'
 
 /** Deliveries to one destination that are attempted together. */
@@ -21,12 +21,6 @@ export interface Shipment {
   replay: boolean
   parts: readonly Part[]
 }
-
-/**
- * What earlier attempts have achieved; null for nothing. What it means belongs to the kind of the destination: for a webhook the URLs that are still
- * to be tried, for an integration the subscriptions that have succeeded. Stored URLs have no query values: see hidden-url.ts.
- */
-export type Progress = readonly string[] | null
 
 export interface ClaimedShipment {
   shipment: Shipment

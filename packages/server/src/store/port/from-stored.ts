@@ -2,7 +2,7 @@
 // request may have changed it since. So a change is given as a function, which the store calls with the stored state, under the lock that
 // all changes take. The function checks limits and existence, merges fields, and throws to reject the change.
 
-import type { Configuration } from './model.ts'
+import type { Configuration } from '../../model/configuration.ts'
 
 /**
  * The value, or a function that computes it from the stored state. The function must have no side effects: it is called again when the

@@ -1,7 +1,7 @@
 // Lists and details for operators: messages, deliveries, causes of failures, and the audit log.
 
+import type { FilterRule, FinalStateName, Part, RequestRecord, RowId, SegmentContent, SkipReason } from '../../model/messages.ts'
 import type { AuditEntry, AuditFilter, NewAuditEntry } from './audit.ts'
-import type { FilterRule, FinalStateName, Part, RequestRecord, RowId, SegmentContent, SkipReason } from './model.ts'
 import type { Page, PageRequest, TimeRange } from './pages.ts'
 
 export interface MessageFilter extends TimeRange {

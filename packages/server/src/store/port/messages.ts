@@ -1,6 +1,6 @@
 // The part of the port that ingest uses: accepts messages.
 
-import type { Routing, RowId, SegmentContent } from './model.ts'
+import type { Routing, RowId, SegmentContent } from '../../model/messages.ts'
 import type { NewQuarantined } from './quarantine.ts'
 
 export interface AcceptBatch {

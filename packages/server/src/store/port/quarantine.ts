@@ -2,8 +2,8 @@
 // releases them. A message leaves the quarantine exactly once: it is released or deleted, or it expires.
 
 import type { Violation } from '@switchyard/protocol'
+import type { Routing, RowId, SegmentContent } from '../../model/messages.ts'
 import type { Audit } from './audit.ts'
-import type { Routing, RowId, SegmentContent } from './model.ts'
 import type { Page, PageRequest } from './pages.ts'
 
 /** A message of a batch that is not sent anywhere until it is released. */

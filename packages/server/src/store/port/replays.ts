@@ -1,7 +1,7 @@
 // Replays: send one delivery again, or many deliveries as a job.
 
+import type { FinalStateName } from '../../model/messages.ts'
 import type { Actor, Audit } from './audit.ts'
-import type { FinalStateName } from './model.ts'
 import type { Page, PageRequest } from './pages.ts'
 
 export type ReplayResult =

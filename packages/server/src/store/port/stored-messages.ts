@@ -2,7 +2,7 @@
 // otherwise it is an object of the same shape. Messages are not validated here, because ingest has validated them.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { SegmentContent } from './model.ts'
+import type { SegmentContent } from '../../model/messages.ts'
 import { parseBatchItems } from './scan-json.ts'
 
 export interface StoredBody {

@@ -2,8 +2,8 @@
 // their messages. A settlement may be built before this process knows of a deletion and be written after it, so the stores use this when they
 // write one. The purge uses the same functions for attempts that were stored before: see ../deletions/purged-attempts.ts.
 
+import type { RequestRecord, RowId } from '../../model/messages.ts'
 import type { AttemptRecord, DeadLetters, IsDeleted, Settlement } from './delivery.ts'
-import type { RequestRecord, RowId } from './model.ts'
 
 /** Whether it writes anything that may contain data of a user. */
 export function hasUserData({ records, letters = [] }: Settlement): boolean {

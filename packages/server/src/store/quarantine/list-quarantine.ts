@@ -1,10 +1,10 @@
 // Lists the messages in quarantine, with their content.
 
+import type { RowId } from '../../model/messages.ts'
 import { groupBy } from '../history/group-by.ts'
 import { withOnly } from '../history/message-content.ts'
 import { rowCursorOf } from '../history/paging.ts'
 import { readSegments } from '../history/segment-rows.ts'
-import type { RowId } from '../port/model.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import type { QuarantinedMessage, QuarantineFilter } from '../port/quarantine.ts'
 import type { QuarantineReadRows, QuarantineRow } from './quarantine-rows.ts'

@@ -1,10 +1,10 @@
 // The row port of the quarantine.
 
+import type { RowId } from '../../model/messages.ts'
 import type { Awaitable } from '../encoding/row-port.ts'
 import { isTrue, type Sql, type SqlValue } from '../encoding/sql.ts'
 import type { OriginRows } from '../history/delivery-ids.ts'
 import { type SegmentLookups, type SegmentRows, segmentRows } from '../history/segment-rows.ts'
-import type { RowId } from '../port/model.ts'
 import { lockDestinations, type OwedAgain } from '../replays/replay-rows.ts'
 
 /** A message in quarantine. */

@@ -1,8 +1,8 @@
 // Reads the final states of deliveries from their attempts, and whether messages are still stored, for many deliveries at once.
 
+import type { FinalStateName, RowId } from '../../model/messages.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { unpackBody } from '../encoding/body-bytes.ts'
-import type { FinalStateName, RowId } from '../port/model.ts'
 import { readStoredBody } from '../port/stored-messages.ts'
 import type { ReplayRows } from './replay-rows.ts'
 

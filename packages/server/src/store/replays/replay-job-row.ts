@@ -1,7 +1,7 @@
 // Rows of replay jobs. The columns are the same in both adapters; only the row ids differ.
 
+import { newId } from '../../model/new-id.ts'
 import type { RowOrder } from '../encoding/row-port.ts'
-import { newId } from '../port/new-id.ts'
 import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobState, RowId } from '../store.ts'
 import type { ReplayBudget } from './replay-budget.ts'
 

@@ -1,12 +1,12 @@
 // The row ports of replays. ReplayJobRows: jobs and counts, where each call is its own snapshot or transaction. ReplayRows: the rows that one
 // transaction needs to replay deliveries.
 
+import type { FinalStateName, RowId } from '../../model/messages.ts'
 import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
 import { isTrue, type Sql } from '../encoding/sql.ts'
 import { absentIndexes } from '../encoding/stored-parts.ts'
 import type { OriginRows, ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
 import type { NewAuditEntry } from '../port/audit.ts'
-import type { FinalStateName, RowId } from '../port/model.ts'
 import type { ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../port/replays.ts'
 import type { ReplayJobRow, ReplayProgress } from './replay-job-row.ts'
 

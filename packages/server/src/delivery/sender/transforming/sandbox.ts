@@ -2,7 +2,7 @@
 // nothing that a message does can be seen by another one, and a result depends on nothing but the code, the message, its id and the time
 // at which it was received. Runs in a worker thread; a native loop can block it, so somebody must watch the thread (transformer.ts).
 
-import type { Transformation } from '../../../store/port/model.ts'
+import type { Transformation } from '../../../model/configuration.ts'
 import { PRELUDE } from './prelude.ts'
 import { QuickJs, type Snapshot, type Value, type WasmModule } from './quickjs.ts'
 import { type CodeProblem, MAX_RESULT_BYTES, type TransformInput, type TransformResult } from './transformer.ts'

@@ -3,7 +3,7 @@
 // that it has waiting, so it delays the others once, by at most two slices. There, code that keeps running into its limits waits in between
 // (overrun-debt.ts). Threads are started when they are needed, and what waits is bounded.
 
-import type { Transformation } from '../../../store/port/model.ts'
+import type { Transformation } from '../../../model/configuration.ts'
 import { OverrunDebt } from './overrun-debt.ts'
 import { compileQuickJs, type WasmModule } from './quickjs.ts'
 import { DEFAULT_LIMITS, type SandboxResult, tooSlow } from './sandbox.ts'

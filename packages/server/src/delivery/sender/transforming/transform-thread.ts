@@ -3,7 +3,7 @@
 
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Transformation } from '../../../store/port/model.ts'
+import type { Transformation } from '../../../model/configuration.ts'
 import type { WasmModule } from './quickjs.ts'
 import { Sandbox, type SandboxResult } from './sandbox.ts'
 import { type PackedInputs, type PackedResults, packResults, unpackInputs } from './slice-packing.ts'

@@ -1,6 +1,6 @@
 // How the values of messages become the body of a request: each message gives one text, and the texts are joined.
 
-import type { BodyFormat } from '../../../store/port/model.ts'
+import type { BodyFormat } from '../../../model/configuration.ts'
 
 export const FORMATS = ['json', 'form', 'text', 'ndjson'] as const
 

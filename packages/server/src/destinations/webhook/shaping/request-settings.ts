@@ -1,8 +1,8 @@
 // The setting `request` of a webhook: which values are accepted, and the errors for all others. No error message here may quote a value.
 
 import { invalidField, nullable, object, oneOf, record, type Schema, string, withDefault } from '../../../api/schema.ts'
+import type { BatchSettings, BodyFormat, RequestSettings } from '../../../model/configuration.ts'
 import { HIDDEN } from '../../../secrets/hidden-url.ts'
-import type { BatchSettings, BodyFormat, RequestSettings } from '../../../store/port/model.ts'
 import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from '../headers.ts'
 import { FORMATS } from './body-format.ts'
 import { isSecretPath } from './bounded-reading.ts'

@@ -1,7 +1,7 @@
 // References to the `secrets` of a destination in the templates and the mapping of its `request`: {{secrets.name}} and $.secrets.name. A path
 // that begins with `secrets` never reads the message, wherever it is written, so no message can take the place of a secret.
 
-import type { RequestSettings } from '../../../store/port/model.ts'
+import type { RequestSettings } from '../../../model/configuration.ts'
 import { isSecretPath, segmentsOf } from './bounded-reading.ts'
 import { withTwoBraces } from './mapping.ts'
 import { parseTemplate } from './template.ts'

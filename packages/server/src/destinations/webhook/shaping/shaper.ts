@@ -2,7 +2,7 @@
 // Pure: the same message and settings give the same result on every attempt, replay and node.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { RequestSettings, WebhookDestination } from '../../../store/port/model.ts'
+import type { RequestSettings, WebhookDestination } from '../../../model/configuration.ts'
 import { MappingFailed, type Shaper } from '../../kind.ts'
 import { headerBytes, isHeaderValue, MAX_HEADER_BYTES, MAX_HEADER_VALUE_LENGTH } from '../headers.ts'
 import { textOf } from './body-format.ts'

@@ -7,7 +7,7 @@ import { createReadStream, readdirSync, rmSync, statfsSync, statSync, writeFileS
 import { open } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { backup as copyPages, DatabaseSync } from 'node:sqlite'
-import { newId } from '../../port/new-id.ts'
+import { newId } from '../../../model/new-id.ts'
 import type { Backup, Backups } from '../../store.ts'
 import { openReader } from '../schema/database.ts'
 
