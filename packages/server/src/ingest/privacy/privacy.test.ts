@@ -217,7 +217,8 @@ test('no value at a path survives, whatever the message is', () => {
       const path = `properties.${segments.join('.')}`
       assert.equal(ruleProblem({ path, action }), null)
       assert.equal((parsePath(path) as unknown[]).length, segments.length + 1)
-      const message = JSON.parse(JSON.stringify({ type: 'track', event: 'e', userId: 'u', properties: value })) as JsonObject
+      // Not through JSON: after a key `\`, JSON.parse of Node.js 24 reads the key `"` as `\` (https://github.com/nodejs/node/issues/63785).
+      const message = structuredClone({ type: 'track', event: 'e', userId: 'u', properties: value }) as JsonObject
       assert.ok(JSON.stringify(message).includes(secret))
       // A list at the top is not a valid message, but the rules must not depend on that.
       privacy.of({ id: 'src_1', privacy: [{ path, action }] })?.()(message)
