@@ -25,6 +25,7 @@ const SHARED_FOLDERS = [
   'api/resources',
   'destinations',
   'destinations/integration',
+  'destinations/port',
   'destinations/subscribe',
   'destinations/webhook',
   'destinations/webhook/shaping',
@@ -195,14 +196,18 @@ export function importCycles(sources: Sources): string[] {
   return cycles(importTargets(sources))
 }
 
-/** The same between folders: two folders whose files import each other, directly or through other folders, are not layers. A subfolder is a folder of its own. */
+/**
+ * The same between folders: two folders whose files import each other, directly or through other folders, are not layers. A subfolder is a folder of its
+ * own. A file in the root of a package stands for itself, because the root has both what starts the package and what all of it uses.
+ */
 export function folderCycles(sources: Sources): string[] {
+  const layerOf = (file: string): string => (posix.dirname(file).includes('/') ? posix.dirname(file) : file)
   const targets = new Map<string, Set<string>>()
   for (const [file, imported] of importTargets(sources)) {
-    const folder = posix.dirname(file)
-    const others = targets.get(folder) ?? new Set()
-    for (const target of imported) if (sources.has(target) && posix.dirname(target) !== folder) others.add(posix.dirname(target))
-    targets.set(folder, others)
+    const layer = layerOf(file)
+    const others = targets.get(layer) ?? new Set()
+    for (const target of imported) if (sources.has(target) && layerOf(target) !== layer) others.add(layerOf(target))
+    targets.set(layer, others)
   }
   return cycles(targets)
 }

@@ -5,6 +5,7 @@ import { type MessageType, parseTime, refusal } from '@switchyard/protocol'
 import { platform } from '#platform'
 import type { Callback } from './call/callback.ts'
 import { Context } from './call/context.ts'
+import { AnalyticsError, CLIENT_ERRORS, messageOf } from './call/errors.ts'
 import {
   type AnalyticsEvent,
   type ComposedMessage,
@@ -29,7 +30,6 @@ import type {
   TrackParams,
 } from './call/params.ts'
 import { Emitter } from './emitter.ts'
-import { AnalyticsError, CLIENT_ERRORS, messageOf } from './errors.ts'
 import { type FlushEvent, Outbox } from './outbox.ts'
 import { Pipeline } from './plugins/pipeline.ts'
 import type { PluginOf } from './plugins/plugin.ts'

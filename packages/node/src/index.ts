@@ -11,6 +11,7 @@ export type {
 export type { AnalyticsEvents, Plugin } from './analytics.ts'
 export type { Callback } from './call/callback.ts'
 export { Context, ContextCancelation, type LogLevel, type LogMessage, type SerializedContext } from './call/context.ts'
+export { AnalyticsError, type ClientErrorCode, type ErrorCode } from './call/errors.ts'
 export type { AnalyticsEvent } from './call/event.ts'
 export type {
   AliasParams,
@@ -29,10 +30,6 @@ export type {
   ScreenParams,
   TrackParams,
 } from './call/params.ts'
-export { AnalyticsError, type ClientErrorCode, type ErrorCode } from './errors.ts'
-export type { FlushEvent } from './outbox.ts'
-export type { PluginType } from './plugins/plugin.ts'
-export type { SpoolOptions } from './queue/spool.ts'
 export {
   FetchHTTPClient,
   type HTTPClient,
@@ -41,9 +38,12 @@ export {
   type HTTPFetchRequest,
   type HTTPHeaders,
   type HTTPResponse,
-} from './send/http-client.ts'
+} from './http/http-client.ts'
+export type { FlushEvent } from './outbox.ts'
+export type { PluginType } from './plugins/plugin.ts'
 export type { HttpRequestEvent, HttpResponseEvent } from './send/sender.ts'
 export type { RetryEvent } from './send/verdict.ts'
 export type { AnalyticsSettings, OAuthSettings } from './settings.ts'
+export type { SpoolOptions } from './spool.ts'
 export { Analytics }
 export default Analytics

@@ -4,9 +4,9 @@
 
 import { MAX_BATCH_MESSAGES } from '@switchyard/protocol'
 import { platform } from '#platform'
-import { AnalyticsError } from './errors.ts'
-import type { SpoolLimits, SpoolOptions } from './queue/spool.ts'
-import type { HTTPClient, HTTPFetchFn } from './send/http-client.ts'
+import { AnalyticsError } from './call/errors.ts'
+import type { HTTPClient, HTTPFetchFn } from './http/http-client.ts'
+import type { SpoolLimits, SpoolOptions } from './spool.ts'
 import { MAX_TIMER_MS } from './timer-limit.ts'
 
 export interface OAuthSettings {

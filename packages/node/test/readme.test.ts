@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import type { AnalyticsEvents } from '@switchyard/node'
 import { REFUSALS } from '@switchyard/protocol'
-import { CLIENT_ERRORS } from '../src/errors.ts'
+import { CLIENT_ERRORS } from '../src/call/errors.ts'
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 

@@ -4,8 +4,8 @@
 
 import type * as Http from 'node:http'
 import type * as Https from 'node:https'
-import { customTransport, FetchHTTPClient } from '../send/http-client.ts'
-import { type Answer, MAX_ANSWER_BYTES, type OutgoingRequest, TimeoutError, type Transport } from '../send/transport.ts'
+import { customTransport, FetchHTTPClient } from '../http/http-client.ts'
+import { type Answer, MAX_ANSWER_BYTES, type OutgoingRequest, TimeoutError, type Transport } from '../http/transport.ts'
 import { isFetchChanged, usesEnvProxy } from './node-fetch.ts'
 import { hostOf, type Proxy, proxyFor, refused, throughProxy, tunnelAgent } from './node-proxy.ts'
 

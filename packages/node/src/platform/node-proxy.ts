@@ -6,7 +6,7 @@ import type * as Http from 'node:http'
 import type * as Https from 'node:https'
 import type * as Net from 'node:net'
 import type { Duplex } from 'node:stream'
-import { TimeoutError } from '../send/transport.ts'
+import { TimeoutError } from '../http/transport.ts'
 
 export interface Proxy {
   /** The proxy's URL without its credentials, for error messages. */

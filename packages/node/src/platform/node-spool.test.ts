@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmdirSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
-import { MessagesWithoutKey, type Spool } from '../queue/spool.ts'
+import { MessagesWithoutKey, type Spool } from '../spool.ts'
 import { openSpool, type SpoolTimes, senderFolder } from './node-spool.ts'
 
 const SENDER = 'a write key and an address'

@@ -11,7 +11,7 @@
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { MessagesWithoutKey, type Spool, type SpoolPlace, type SpoolRange } from '../queue/spool.ts'
+import { MessagesWithoutKey, type Spool, type SpoolPlace, type SpoolRange } from '../spool.ts'
 import { abandonedSegments, claimSegments, createOwner, type Owner } from './node-spool-owner.ts'
 
 const SEGMENT_BYTES = 1024 * 1024

@@ -1,8 +1,8 @@
 // What the client needs from the runtime. There are two implementations, chosen by the conditions of the `#platform` import:
 // Node.js modules, or web APIs only. Everything else in this package runs on both.
 
-import type { Spool, SpoolPlace } from '../queue/spool.ts'
-import type { Transport } from '../send/transport.ts'
+import type { Transport } from '../http/transport.ts'
+import type { Spool, SpoolPlace } from '../spool.ts'
 
 /** A client, as seen by the code that handles the end of the process. */
 export interface ExitTarget {

@@ -1,7 +1,7 @@
 // The platform for runtimes that have only web APIs (edge functions, workers): fetch, crypto, CompressionStream. There is no
 // file system, no signals, and no process exit to handle.
 
-import { customTransport, FetchHTTPClient } from '../send/http-client.ts'
+import { customTransport, FetchHTTPClient } from '../http/http-client.ts'
 import type { Platform } from './platform.ts'
 
 const encoder = new TextEncoder()

@@ -4,7 +4,7 @@
 
 import { allIntegrations, type Integrations, type MessageType } from '@switchyard/protocol'
 import { Context, ContextCancelation } from '../call/context.ts'
-import { AnalyticsError, messageOf } from '../errors.ts'
+import { AnalyticsError, messageOf } from '../call/errors.ts'
 import type { PluginOf, PluginType } from './plugin.ts'
 
 const TYPES: readonly PluginType[] = ['before', 'enrichment', 'destination', 'after', 'utility']

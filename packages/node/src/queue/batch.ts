@@ -8,8 +8,8 @@ import type { Callback } from '../call/callback.ts'
 import type { Context } from '../call/context.ts'
 import { type AnalyticsEvent, LIBRARY_CONTEXT } from '../call/event.ts'
 import type { PluginRun } from '../plugins/pipeline.ts'
+import type { SpoolRange } from '../spool.ts'
 import type { Period } from './flush-periods.ts'
-import type { SpoolRange } from './spool.ts'
 
 /** The context and callback of a message, used when its outcome is known. */
 export interface Waiter {

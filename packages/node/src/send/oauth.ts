@@ -2,10 +2,10 @@
 // and discarded when the tracking API rejects it. If no token can be obtained, every waiting batch gets the error.
 
 import { platform } from '#platform'
-import { AnalyticsError, messageOf } from '../errors.ts'
+import { AnalyticsError, messageOf } from '../call/errors.ts'
+import type { Answer, Transport } from '../http/transport.ts'
 import type { JwtSigner } from '../platform/platform.ts'
 import type { OAuthSettings } from '../settings.ts'
-import type { Answer, Transport } from './transport.ts'
 import { backoffMs, isTemporary, parseRetryAfter, type RetryEvent, statusLine } from './verdict.ts'
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'

@@ -3,12 +3,12 @@
 // fewer requests, not more. Every batch is settled exactly once.
 
 import { platform } from '#platform'
-import { AnalyticsError, messageOf } from '../errors.ts'
+import { AnalyticsError, messageOf } from '../call/errors.ts'
+import type { Answer, Transport } from '../http/transport.ts'
 import { type Batch, jsonBytes, writeJson } from '../queue/batch.ts'
 import type { CheckedSettings } from '../settings.ts'
 import { USER_AGENT } from '../version.ts'
 import type { TokenSource } from './oauth.ts'
-import type { Answer, Transport } from './transport.ts'
 import { backoffMs, judge, type Rejection, type ResponseVerdict, type RetryEvent, SHORTEST_BACKOFF_MS } from './verdict.ts'
 
 export interface HttpRequestEvent {

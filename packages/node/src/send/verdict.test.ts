@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import type { Answer } from './transport.ts'
+import type { Answer } from '../http/transport.ts'
 import { backoffMs, judge, MAX_RETRY_AFTER_MS, parseRetryAfter } from './verdict.ts'
 
 const NOW = Date.UTC(2026, 10, 15, 12)

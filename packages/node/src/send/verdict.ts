@@ -5,8 +5,8 @@
 //   408 425 429 5xx  temporary (except 501 and 505, which a retry does not change)
 //   anything else    rejected
 
-import { AnalyticsError } from '../errors.ts'
-import type { Answer } from './transport.ts'
+import { AnalyticsError } from '../call/errors.ts'
+import type { Answer } from '../http/transport.ts'
 
 /** A message of a batch that the service rejected. */
 export interface Rejection {

@@ -2,8 +2,8 @@
 // committed. The control API imports types from this file.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { RequestAbout, RequestBuilder } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
+import type { RequestAbout, RequestBuilder } from '../destinations/port/kind.ts'
 import { outboundBytes } from '../outbound/merged-size.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'

@@ -3,7 +3,7 @@
 import type { DestinationKinds } from '../api/configuration-export.ts'
 import type { DestinationContent, DestinationType } from '../model/configuration.ts'
 import { INTEGRATION } from './integration/integration.ts'
-import type { DestinationKind } from './kind.ts'
+import type { DestinationKind } from './port/kind.ts'
 import { WEBHOOK } from './webhook/webhook.ts'
 
 /** A type of destination without an entry is a compiler error here, and only here. */

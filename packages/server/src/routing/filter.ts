@@ -2,8 +2,8 @@
 // a message is filtered out, if any. Deny takes precedence over allow, types over events, the filter over the expression, and the
 // expression over the rule of the kind. It is compiled once per configuration, so a list of a thousand names costs one lookup per message.
 
-import type { FilterJudge } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
+import type { FilterJudge } from '../destinations/port/kind.ts'
 import { subscribeJudge } from '../destinations/subscribe/subscribe-judge.ts'
 import type { Destination, EventFilter } from '../store/store.ts'
 

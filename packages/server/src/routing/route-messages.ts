@@ -4,8 +4,8 @@
 // nothing, however many there are.
 
 import { allIntegrations, type JsonObject } from '@switchyard/protocol'
-import type { FilterJudge } from '../destinations/kind.ts'
 import { kindOf } from '../destinations/kinds.ts'
+import type { FilterJudge } from '../destinations/port/kind.ts'
 import { timestampMs } from '../outbound/outbound-message.ts'
 import {
   type Configuration,

@@ -21,8 +21,8 @@ import {
   string,
   withDefault,
 } from '../../api/schema.ts'
-import type { DestinationKind } from '../../destinations/kind.ts'
 import { KINDS } from '../../destinations/kinds.ts'
+import type { DestinationKind } from '../../destinations/port/kind.ts'
 import { MAX_EXPRESSION, subscribeProblem } from '../../destinations/subscribe/parse-subscribe.ts'
 import { type DestinationType, NO_FILTER } from '../../store/store.ts'
 import { DEAD_LETTER } from './dead-letter-setting.ts'

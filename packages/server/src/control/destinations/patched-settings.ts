@@ -2,8 +2,8 @@
 // Creating, updating and previewing use this, so all three accept and reject the same.
 
 import { invalidField } from '../../api/schema.ts'
-import type { GivenSettings, MoveContext, SettingsContext } from '../../destinations/kind.ts'
 import { KINDS } from '../../destinations/kinds.ts'
+import type { GivenSettings, MoveContext, SettingsContext } from '../../destinations/port/kind.ts'
 import { ApiError } from '../../errors.ts'
 import type { Configuration, Destination, DestinationType, NewDestination } from '../../store/store.ts'
 import { checkSources } from '../sources/sources.ts'

@@ -4,7 +4,7 @@
 import type { Destination, Part, RowId, Settlement } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 
-export type { Verdict } from '../../destinations/kind.ts'
+export type { Verdict } from '../../destinations/port/kind.ts'
 
 /** Of a destination: see lanes/breaker.ts. */
 export type BreakerState = 'closed' | 'open' | 'probing'

@@ -3,8 +3,8 @@
 
 import type { Integration, OpenOptions, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
 import type { JsonObject } from '@switchyard/protocol'
-import type { Verdict } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
+import type { Verdict } from '../../destinations/port/kind.ts'
 import type { IntegrationDestination, Subscription } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
 import {

@@ -3,7 +3,7 @@
 // anything that the receiver sent, or an address that was looked up.
 
 import { REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
-import type { Verdict } from '../../destinations/kind.ts'
+import type { Verdict } from '../../destinations/port/kind.ts'
 
 export { describeStatus, REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 

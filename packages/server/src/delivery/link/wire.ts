@@ -1,7 +1,7 @@
 // How commands and reports are written into packets and read from them. Both sides use this file, so they always agree. Addresses and
 // failures are the only texts of an outcome: an address is sent once and then referred to by number.
 
-import type { Verdict } from '../../destinations/kind.ts'
+import type { Verdict } from '../../destinations/port/kind.ts'
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId, TraceContext } from '../../store/store.ts'
 import type { Outcome, Ran } from './outcome.ts'

@@ -2,8 +2,8 @@
 // is sent. Transformations run in threads of their own, which exist only while they are used, so a preview delays no delivery.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { Credentials, Prepared, RequestBuilder } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
+import type { Credentials, Prepared, RequestBuilder } from '../../destinations/port/kind.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { Destination, SegmentContent, TraceContext } from '../../store/store.ts'
 import type { Rejected } from '../link/outcome.ts'

@@ -2,8 +2,8 @@
 // outcome of each. It runs in a sender thread or in the main thread. Its memory is limited (sender-memory.ts): messages are built ahead only while
 // there is room, and otherwise when their request is started.
 
-import type { Carrier, Prepared } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
+import type { Carrier, Prepared } from '../../destinations/port/kind.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import type { Destination, IntegrationDestination, TraceContext } from '../../store/store.ts'
 import { failure, type Outcome, UNWRITABLE, withoutAnswer } from '../link/outcome.ts'

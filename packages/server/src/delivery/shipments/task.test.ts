@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import type { Verdict } from '../../destinations/kind.ts'
+import type { Verdict } from '../../destinations/port/kind.ts'
 import { assertBalanced } from '../../store/encoding/settlement.ts'
 import { CLASSIC, type ClaimedShipment, type Destination, type IsDeleted, type SegmentContent, type Settlement } from '../../store/store.ts'
 import {

@@ -3,8 +3,8 @@
 // still in progress under its claim. Pure: no clock, no network, no store. Invariant: every delivery of its shipments is in exactly one
 // place of a settlement: ended, to be retried, or kept. Messages stay in their stored form; a sender parses them.
 
-import type { DestinationKind } from '../../destinations/kind.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
+import type { DestinationKind } from '../../destinations/port/kind.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import { withoutDeleted } from '../../store/port/without-deleted.ts'
 import {

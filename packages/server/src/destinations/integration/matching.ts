@@ -3,7 +3,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { IntegrationDestination, Subscription } from '../../model/configuration.ts'
 import type { SegmentContent } from '../../model/messages.ts'
-import type { FilterJudge } from '../kind.ts'
+import type { FilterJudge } from '../port/kind.ts'
 import { type SubscribeJudge, subscribeJudge } from '../subscribe/subscribe-judge.ts'
 
 interface Compiled {

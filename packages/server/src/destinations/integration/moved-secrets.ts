@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CatalogIntegration, FieldSchema } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
 import type { IntegrationDestination, Subscription } from '../../model/configuration.ts'
-import type { MoveContext } from '../kind.ts'
+import type { MoveContext } from '../port/kind.ts'
 import { secretNames } from './secrets.ts'
 import type { GivenIntegration } from './settings.ts'
 

@@ -4,7 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { CLASSIC, type IntegrationDestination, type Subscription } from '../../model/configuration.ts'
 import { hiddenMapping } from '../../secrets/hidden-values.ts'
-import type { Sealing } from '../kind.ts'
+import type { Sealing } from '../port/kind.ts'
 
 /** Nodes of earlier versions need the settings of a webhook in every destination. */
 const NO_WEBHOOK = {

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { anyObject, array, boolean, invalidField, object, optional, type Schema, string, withDefault } from '../../api/schema.ts'
-import type { GivenSettings } from '../kind.ts'
+import type { GivenSettings } from '../port/kind.ts'
 import { MAX_EXPRESSION } from '../subscribe/parse-subscribe.ts'
 import { type GivenSubscription, MAX_SUBSCRIPTIONS } from './subscriptions.ts'
 

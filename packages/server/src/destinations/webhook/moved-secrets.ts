@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { RequestSettings, WebhookDestination } from '../../model/configuration.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
-import type { MoveContext } from '../kind.ts'
+import type { MoveContext } from '../port/kind.ts'
 import { leftOutSecret } from './auth-settings.ts'
 import type { GivenWebhook } from './settings.ts'
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { verify } from '@switchyard/webhook'
 import { webhookOf as destination } from '../fixtures/webhook.ts'
-import type { OutgoingRequest, RequestAbout } from '../kind.ts'
+import type { OutgoingRequest, RequestAbout } from '../port/kind.ts'
 import { USER_AGENT, webhookRequest } from './request.ts'
 
 interface Vectors {

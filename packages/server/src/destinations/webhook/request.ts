@@ -4,7 +4,7 @@
 
 import { type StandardWebhook, type StandardWebhookHeaders, signMessage, standardWebhookSigner } from '@switchyard/webhook'
 import type { WebhookDestination } from '../../model/configuration.ts'
-import type { OutgoingRequest, Prepared, RequestAbout } from '../kind.ts'
+import type { OutgoingRequest, Prepared, RequestAbout } from '../port/kind.ts'
 import { contentType, joined } from './shaping/body-format.ts'
 
 export const USER_AGENT = 'Switchyard/1.0'

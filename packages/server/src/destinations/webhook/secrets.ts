@@ -13,7 +13,7 @@ import {
 } from '../../model/configuration.ts'
 import { HIDDEN, hiddenPath, hiddenUrl } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
-import type { Encryption, Sealing } from '../kind.ts'
+import type { Encryption, Sealing } from '../port/kind.ts'
 
 export type StoredWebhook = Omit<WebhookDestination, 'urls' | 'headers' | 'secrets'> & {
   sealedUrls: readonly string[]

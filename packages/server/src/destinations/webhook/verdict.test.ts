@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { CLASSIC, type RetryPolicy } from '../../model/configuration.ts'
-import type { Verdict } from '../kind.ts'
+import type { Verdict } from '../port/kind.ts'
 import { verdictOfStatus, verdictsOf } from './verdict.ts'
 
 test('every status from 100 to 999 has its verdict', () => {

@@ -1,11 +1,11 @@
 // A destination in its stored form: everything that may be a receiver's credential is encrypted. Its kind says which texts these are.
 
-import type { Sealing, StoredDestination } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
+import type { Sealing, StoredDestination } from '../../destinations/port/kind.ts'
 import type { Destination } from '../../model/configuration.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 
-export type { StoredDestination } from '../../destinations/kind.ts'
+export type { StoredDestination } from '../../destinations/port/kind.ts'
 
 export function encryptDestination(destination: Destination, box: SecretBox): StoredDestination {
   const kind = kindOf(destination)

@@ -2,8 +2,8 @@
 // and in the oldest audit entries. Each function turns a stored text into its current form, so that both adapters and the migration
 // between them do the same. The adapters know where such texts are.
 
-import type { Encryption } from '../../destinations/kind.ts'
 import { kindOf } from '../../destinations/kinds.ts'
+import type { Encryption } from '../../destinations/port/kind.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'

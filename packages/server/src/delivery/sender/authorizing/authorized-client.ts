@@ -1,7 +1,7 @@
 // Sends the requests of one destination with its own authentication: an Authorization header, TLS settings, or both. Destinations without these
 // settings use the HTTP client itself.
 
-import type { Credentials } from '../../../destinations/kind.ts'
+import type { Credentials } from '../../../destinations/port/kind.ts'
 import { writtenForms } from '../../../destinations/webhook/secret-settings.ts'
 import { HIDDEN } from '../../../secrets/hidden-url.ts'
 import { type Outcome, REASONS } from '../../link/outcome.ts'

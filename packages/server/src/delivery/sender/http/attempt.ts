@@ -3,7 +3,7 @@
 // which addresses may be dialled.
 
 import type { Dispatcher } from 'undici'
-import type { Verdict } from '../../../destinations/kind.ts'
+import type { Verdict } from '../../../destinations/port/kind.ts'
 import {
   describeStatus,
   type Outcome,

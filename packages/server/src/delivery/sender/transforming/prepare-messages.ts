@@ -2,8 +2,8 @@
 // their part of the request. Sending and the preview both use this file, so a preview shows what would be sent.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { MappingFailed, type Prepared } from '../../../destinations/kind.ts'
 import { kindOf } from '../../../destinations/kinds.ts'
+import { MappingFailed, type Prepared } from '../../../destinations/port/kind.ts'
 import type { Destination } from '../../../store/store.ts'
 import type { Rejected } from '../../link/outcome.ts'
 import type { Transformer, TransformInput, TransformResult } from './transformer.ts'

@@ -3,10 +3,10 @@
 import { invalidField, nullable, object, oneOf, record, type Schema, string, withDefault } from '../../../api/schema.ts'
 import type { BatchSettings, BodyFormat, RequestSettings } from '../../../model/configuration.ts'
 import { HIDDEN } from '../../../secrets/hidden-url.ts'
-import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from '../headers.ts'
 import { FORMATS } from './body-format.ts'
 import { isSecretPath } from './bounded-reading.ts'
 import { hasDotSegment } from './dot-segments.ts'
+import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from './headers.ts'
 import { mappingProblem } from './mapping.ts'
 import { parseTemplate, templateProblem } from './template.ts'
 

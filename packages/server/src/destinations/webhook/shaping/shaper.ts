@@ -3,11 +3,11 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { RequestSettings, WebhookDestination } from '../../../model/configuration.ts'
-import { MappingFailed, type Shaper } from '../../kind.ts'
-import { headerBytes, isHeaderValue, MAX_HEADER_BYTES, MAX_HEADER_VALUE_LENGTH } from '../headers.ts'
+import { MappingFailed, type Shaper } from '../../port/kind.ts'
 import { textOf } from './body-format.ts'
 import { TooMuch } from './bounded-reading.ts'
 import { hasDotSegment } from './dot-segments.ts'
+import { headerBytes, isHeaderValue, MAX_HEADER_BYTES, MAX_HEADER_VALUE_LENGTH } from './headers.ts'
 import { compileMapping } from './mapping.ts'
 import { evaluate, evaluateMore } from './mapping-kit.ts'
 import { fillTemplate, type Placeholder, parseTemplate, type Template } from './template.ts'

@@ -2,7 +2,7 @@
 // A call never throws: analytics must not break the application's own request.
 
 import type { RefusalCode } from '@switchyard/protocol'
-import type { Context } from './call/context.ts'
+import type { Context } from './context.ts'
 
 export const CLIENT_ERRORS = {
   invalid_settings: 'A setting is missing or invalid. Thrown by the constructor; field names the setting.',

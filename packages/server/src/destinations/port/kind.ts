@@ -4,7 +4,7 @@
 
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
-import type { Fields } from '../api/schema.ts'
+import type { Fields } from '../../api/schema.ts'
 import type {
   CommonDestination,
   Destination,
@@ -12,8 +12,8 @@ import type {
   Subscription,
   Transformation,
   WebhookDestination,
-} from '../model/configuration.ts'
-import type { FilterRule, Progress, RequestRecord, SegmentContent, TraceContext } from '../model/messages.ts'
+} from '../../model/configuration.ts'
+import type { FilterRule, Progress, RequestRecord, SegmentContent, TraceContext } from '../../model/messages.ts'
 
 /** Whether the attempt succeeded, failed and is to be retried, or failed permanently. */
 export type Verdict = 'success' | 'temporary' | 'permanent'
