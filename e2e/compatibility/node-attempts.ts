@@ -2,14 +2,12 @@
 // own way is an argument, so that every claim of node-clients.ts is what is asserted here.
 
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { LIMIT, type NodeBench, type SentRequest, type TriedSource } from './node-bench.ts'
 import type { CreateSender, Kind, Sender, SenderSettings } from './node-senders.ts'
-import { type Installed, installed } from './results.ts'
+import type { Installed } from './results.ts'
 
-type Attempt = (bench: NodeBench) => Promise<void>
+export type Attempt = (bench: NodeBench) => Promise<void>
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
@@ -41,15 +39,6 @@ function newMarks(): (name: string | number) => string {
 }
 
 const track = (mark: string, fields: object = {}): object => ({ userId: 'u-1', event: 'Tested', context: { mark }, ...fields })
-
-export function runsAsWritten(client: { installedAs: string }, setup: string): Attempt {
-  return async (bench) => {
-    const source = await bench.source()
-    const { code, stderr } = await run(client, setup, source)
-    assert.equal(code, 0, stderr)
-    await source.books(1)
-  }
-}
 
 /** `ownFields`: what the client adds to each message for itself, which receivers do not get. */
 export function sendsAllKinds(create: CreateSender, library: Installed, ownFields: readonly string[] = ['_metadata']): Attempt {
@@ -244,16 +233,6 @@ export function reportsWrongKey(create: CreateSender, error: RegExp, attempts: n
   }
 }
 
-/** Its own flush, which nobody waits for, rejects: Node.js ends a process for that. */
-export function endsProcessOnWrongKey(client: { installedAs: string }, setup: string, reports: Attempt): Attempt {
-  return async (bench) => {
-    await reports(bench)
-    const { code, stderr } = await run(client, setup, { host: bench.service.url, writeKey: 'no-such-key' })
-    assert.equal(code, 1)
-    assert.match(stderr, /Unauthorized/)
-  }
-}
-
 /** `field`: how the client is told when it happened. */
 export function keepsPastTimes(create: CreateSender, field = 'timestamp'): Attempt {
   return async (bench) => {
@@ -444,20 +423,4 @@ async function guarded({ service, source: newSource }: NodeBench): Promise<Guard
 async function flushed(sender: Sender, told: Promise<unknown>): Promise<unknown> {
   await sender.settled()
   return told
-}
-
-/** The lines of the page, in a process of their own. Only the key, the address and the alias of the package are put in. */
-async function run(
-  client: { installedAs: string },
-  setup: string,
-  { host, writeKey }: { host: string; writeKey: string },
-): Promise<{ code: number; stderr: string }> {
-  const { name } = installed(client)
-  const lines = setup.replace(`'${name}'`, `'${client.installedAs}'`).replace('WRITE_KEY', writeKey).replace('http://localhost:8080', host)
-  return new Promise((resolve) => {
-    const args = ['--input-type=module', '--eval', lines]
-    execFile(process.execPath, args, { cwd: join(import.meta.dirname, '..') }, (error, _, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), stderr })
-    })
-  })
 }

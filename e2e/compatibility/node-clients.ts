@@ -3,6 +3,7 @@
 
 import * as attempts from './node-attempts.ts'
 import type { NodeBench } from './node-bench.ts'
+import { endsProcessOnWrongKey, runsAsWritten } from './node-program-attempts.ts'
 import {
   type CreateSender,
   createAnalyticsNode,
@@ -84,7 +85,7 @@ function segment(
         : 'Set `host`; for OAuth also `oauthSettings.authServer`, to the same address followed by `/oauth2`.',
     setup: segmentSetup,
     tried: {
-      asWritten: { result: 'works', attempt: attempts.runsAsWritten({ installedAs }, segmentSetup) },
+      asWritten: { result: 'works', attempt: runsAsWritten({ installedAs }, segmentSetup) },
       kinds: { result: 'works', attempt: attempts.sendsAllKinds(create, installed({ installedAs })) },
       batching: { result: 'works', note: '15 at a time.', attempt: attempts.batches(create, [15, 15, 10]) },
       callbacks: { result: 'works', attempt: attempts.callsBack(create) },
@@ -192,14 +193,14 @@ function classic(
     setup,
     ...(notTried === undefined ? {} : { notTried }),
     tried: {
-      asWritten: { result: 'works', attempt: attempts.runsAsWritten({ installedAs }, setup) },
+      asWritten: { result: 'works', attempt: runsAsWritten({ installedAs }, setup) },
       batching: { result: 'works', note: SENDS_FIRST_ALONE, attempt: attempts.batches(create, [20, 19, 1]) },
       callbacks: { result: 'works', attempt: attempts.callsBack(create) },
       retries: { result: 'works', attempt: attempts.retries(create) },
       wrongKey: {
         result: 'differs',
         note: 'The callback and `errorHandler` get the error. **Always set an `errorHandler`:** without one, a flush that the client starts itself causes an unhandled rejection, which ends the process.',
-        attempt: attempts.endsProcessOnWrongKey({ installedAs }, setup, reports),
+        attempt: endsProcessOnWrongKey({ installedAs }, setup, reports),
       },
       integrations: { result: 'works', attempt: attempts.selectsDestinations(create) },
       duplicates: { result: 'works', attempt: attempts.isDeduplicated(create) },
