@@ -175,7 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'cancelled-not-counted',
     breaks: 'The ledger does not count cancelled deliveries.',
-    file: 'store/sqlite/writing/ledger.ts',
+    file: 'store/sqlite/writing/group-counts.ts',
     changes: [['this.add(destination, state, count)', "if (state !== 'cancelled') this.add(destination, state, count)"]],
     fault: 'node-killed',
     store: 'sqlite',

@@ -2,7 +2,7 @@
 // encrypted with the new key. Secrets that already use the new key are kept unchanged. Error messages never contain a key or a secret.
 
 import { createSecretBox, type SecretBox, SecretBoxError } from '../secrets/secret-box.ts'
-import { encryptionKeyIds } from '../store/configuration/encryption-key-ids.ts'
+import { encryptionKeyIds } from '../store/history/books.ts'
 
 export interface SecretReencryption {
   /** The id of the new key. */

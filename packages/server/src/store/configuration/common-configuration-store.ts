@@ -2,21 +2,13 @@
 // the secrets that are stored beside them. Every change is computed from the stored state, under the lock that all changes take.
 
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type Configuration,
-  type Destination,
-  type NewPlan,
-  type Source,
-  type StoredPlan,
-  SYSTEM_SOURCE,
-} from '../../model/configuration.ts'
 import { newId } from '../../model/new-id.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { Audit } from '../port/audit.ts'
 import { type Check, type ConfigurationStore, type DestinationVersion, SourceHasPlan, WriteKeyTaken } from '../port/configuration.ts'
 import { type ChangeOf, type FromStored, resolve } from '../port/from-stored.ts'
 import type { Page, PageRequest } from '../port/pages.ts'
 import type { SecretStore, StoredSecret } from '../port/secrets.ts'
+import { type Audit, type Configuration, type Destination, type NewPlan, type Source, type StoredPlan, SYSTEM_SOURCE } from '../store.ts'
 import { type ConfigurationChanges, SECRET_PREFIX, type SettingRows } from './configuration-rows.ts'
 import { dropAllVersions, listVersions, readVersion, reencryptVersions, withVersion, writeVersion } from './destination-versions.ts'
 import type { ResourceKind, Resources } from './resource-rows.ts'

@@ -1,12 +1,9 @@
 // The row port of configuration changes: an adapter makes one change at a time and writes its rows. common-configuration-store.ts defines the
 // changes and when one is rejected. Secrets are in plain text here; an adapter encrypts them (see resource-rows.ts).
 
-import type { Configuration } from '../../model/configuration.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { Awaitable } from '../encoding/row-port.ts'
-import type { NewAuditEntry } from '../port/audit.ts'
-import type { ConfigurationStore } from '../port/configuration.ts'
-import type { OAuthStore } from '../port/secrets.ts'
+import type { Awaitable } from '../encoding/sql.ts'
+import type { Configuration, ConfigurationStore, NewAuditEntry, OAuthStore } from '../store.ts'
 import type { ResourceKind, Resources } from './resource-rows.ts'
 import type { StoredDestination } from './stored-destination.ts'
 
@@ -68,7 +65,7 @@ export interface ConfigurationChange extends VersionRows {
   /** Removes the versions of a destination up to this one. */
   dropVersions(destinationId: string, upTo: number): Awaitable<void>
 
-  /** Writes nothing for users who are already suppressed. See suppressions.ts. */
+  /** Writes nothing for users who are already suppressed. */
   suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): Awaitable<void>
   unsuppress(sourceIds: readonly string[], userId: string): Awaitable<void>
 

@@ -1,7 +1,7 @@
 // The tables of the configuration and of the values stored beside it, in the SQL that both adapters understand. Secrets are already encrypted.
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { Sql, SqlValue } from '../encoding/sql.ts'
+import { insertRow, type Sql, type SqlValue } from '../encoding/sql.ts'
 import type { UsedAssertion } from '../port/secrets.ts'
 import { SECRET_PREFIX, VERSION_PAGE_BYTES, type VersionRow } from './configuration-rows.ts'
 import type { TABLES } from './resource-rows.ts'
@@ -20,11 +20,7 @@ const EXPIRED_PER_USE = 100
 
 export function configurationTables(sql: Sql) {
   return {
-    insert: (table: Table, columns: Columns) =>
-      sql.run(
-        `INSERT INTO ${table} (${Object.keys(columns).join(', ')}) VALUES (?${', ?'.repeat(Object.keys(columns).length - 1)})`,
-        Object.values(columns),
-      ),
+    insert: (table: Table, columns: Columns) => insertRow(sql, table, columns),
     update: (table: Table, id: string, columns: Columns) =>
       sql.run(
         `UPDATE ${table} SET ${Object.keys(columns)
@@ -75,12 +71,13 @@ export function configurationTables(sql: Sql) {
     async useToken(id: string, atMs: number): Promise<void> {
       await sql.run('UPDATE tokens SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at < ?)', [atMs, id, atMs])
     },
-    /** In a transaction. Returns whether this is the first use; the primary key decides. */
+    /** In a transaction. Returns whether this is the first use; the primary key decides, also for an assertion that has expired. */
     async useAssertion({ appId, jti, keepUntilMs }: UsedAssertion, nowMs: number): Promise<boolean> {
-      const expired = `SELECT app, jti FROM oauth_assertions WHERE expires_at < ? ORDER BY expires_at LIMIT ${EXPIRED_PER_USE} ${sql.lock('FOR UPDATE SKIP LOCKED')}`
-      await sql.run(`DELETE FROM oauth_assertions WHERE (app, jti) IN (${expired})`, [Math.floor(nowMs)])
+      const expired = `SELECT app, jti FROM oauth_assertions WHERE expires_at < ? AND (app, jti) <> (?, ?) ORDER BY expires_at LIMIT ${EXPIRED_PER_USE} ${sql.lock('FOR UPDATE SKIP LOCKED')}`
+      const used = [sql.text(appId), sql.text(jti)]
+      await sql.run(`DELETE FROM oauth_assertions WHERE (app, jti) IN (${expired})`, [Math.floor(nowMs), ...used])
       const insert = 'INSERT INTO oauth_assertions (app, jti, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
-      return (await sql.run(insert, [sql.text(appId), sql.text(jti), Math.floor(keepUntilMs)])) === 1
+      return (await sql.run(insert, [...used, Math.floor(keepUntilMs)])) === 1
     },
   }
 }

@@ -6,9 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { contentOf, kindOf } from '../../destinations/kinds.ts'
 import type { Destination, DestinationContent, DestinationType } from '../../model/configuration.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
-import type { NewAuditEntry } from '../port/audit.ts'
-import { type DestinationVersion, UnknownVersion } from '../port/configuration.ts'
-import type { Page, PageRequest } from '../port/pages.ts'
+import { type DestinationVersion, type NewAuditEntry, type Page, type PageRequest, UnknownVersion } from '../store.ts'
 import type { ConfigurationChange, ConfigurationChanges, VersionRow } from './configuration-rows.ts'
 
 /** The newest versions that are kept of each destination. */

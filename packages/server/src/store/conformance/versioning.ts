@@ -4,8 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { createSecretBox } from '../../secrets/secret-box.ts'
-import type { Audit, Destination, DestinationContent, RequestSettings, Store } from '../store.ts'
-import { UnknownVersion } from '../store.ts'
+import { type Audit, type Destination, type DestinationContent, type RequestSettings, type Store, UnknownVersion } from '../store.ts'
 import { newDestination, newSource, type StoreFixture } from './fixtures.ts'
 
 const ACTOR = { id: 'tok_1', name: 'Ada \ud83d\ude00' }

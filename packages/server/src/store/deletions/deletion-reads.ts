@@ -1,10 +1,9 @@
 // Lists and details of deletion requests, with their state per user, source and destination, and the list of suppressed users.
 
-import type { RowId } from '../../model/messages.ts'
 import { groupBy } from '../history/group-by.ts'
 import { cursorOf, ROWS_PER_PAGE, rowCursorOf, walk } from '../history/paging.ts'
 import type { DeletionDetail, DeletionState, DeletionSummary, DeletionTarget, Suppression, SuppressionFilter } from '../port/deletions.ts'
-import { InvalidCursor, type Page, type PageRequest } from '../port/pages.ts'
+import { InvalidCursor, type Page, type PageRequest, type RowId } from '../store.ts'
 import type { DeletionRow, DeletionRows, TargetRow } from './deletion-rows.ts'
 import { countTargets, type StateCounts, stateOf, targetState } from './deletion-state.ts'
 

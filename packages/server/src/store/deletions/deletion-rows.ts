@@ -1,9 +1,7 @@
 // The row port of deletion requests and suppressions.
 
-import type { FinalStateName, RowId } from '../../model/messages.ts'
-import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
-import { isTrue, type Sql, type SqlValue } from '../encoding/sql.ts'
-import type { DeletionSummary, Suppression, SuppressionFilter } from '../port/deletions.ts'
+import { type Awaitable, isTrue, type RowOrder, type Sql, type SqlValue } from '../encoding/sql.ts'
+import type { DeletionSummary, FinalStateName, RowId, Suppression, SuppressionFilter } from '../store.ts'
 
 export interface DeletionRow<Id extends RowId> extends Pick<DeletionSummary, 'id' | 'createdAtMs' | 'suppress' | 'purged'> {
   num: Id

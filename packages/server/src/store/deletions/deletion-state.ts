@@ -1,7 +1,6 @@
 // The state of a deletion request, from the progress of its purge and of its delete messages.
 
-import type { RowId } from '../../model/messages.ts'
-import type { DeletionState } from '../port/deletions.ts'
+import type { DeletionState, RowId } from '../store.ts'
 import type { DeletionRow, DeletionRows, TargetProgress } from './deletion-rows.ts'
 
 export type StateCounts = Record<DeletionState, number>

@@ -3,16 +3,11 @@
 // pseudonyms of users.
 
 import { kindOf } from '../../destinations/kinds.ts'
-import type { Configuration } from '../../model/configuration.ts'
-import type { RowId } from '../../model/messages.ts'
 import { newId } from '../../model/new-id.ts'
 import type { ConfigurationChange } from '../configuration/configuration-rows.ts'
-import { suppress, unsuppress } from '../configuration/suppressions.ts'
-import type { Awaitable } from '../encoding/row-port.ts'
-import type { DeletionFilter, DeletionStore, NewDeletion } from '../port/deletions.ts'
-import type { ShipmentConsumer } from '../port/delivery.ts'
+import type { Awaitable } from '../encoding/sql.ts'
 import { resolve } from '../port/from-stored.ts'
-import type { SecretStore } from '../port/secrets.ts'
+import type { Configuration, DeletionFilter, DeletionStore, NewDeletion, RowId, SecretStore, ShipmentConsumer } from '../store.ts'
 import type { DeletionAnswers, DeletionQuery } from './deletion-reads.ts'
 import { newPseudonymKey, pseudonymOf } from './pseudonyms.ts'
 
@@ -132,4 +127,30 @@ function affectedSourceIds({ sources }: Configuration, sourceIds: readonly strin
   const ids = [...new Set(sourceIds ?? sources.keys())]
   for (const id of ids) if (!sources.has(id)) throw new Error(`unknown source ${id}`)
   return ids
+}
+
+/**
+ * `sourceIds` and `userIds` have no duplicates. Returns how many pairs were not suppressed before. Suppressions are part of the configuration, so no
+ * query is needed to find out who is already suppressed.
+ */
+export async function suppress(
+  change: ConfigurationChange,
+  sourceIds: readonly string[],
+  userIds: readonly string[],
+  atMs: number,
+): Promise<number> {
+  const { suppressions } = change.configuration
+  let added = 0
+  for (const sourceId of sourceIds) for (const userId of userIds) if (!suppressions.get(sourceId)?.has(userId)) added++
+  if (added > 0) await change.suppress(sourceIds, userIds, atMs)
+  return added
+}
+
+/** If `sourceId` is null, for all sources. Returns the number of sources in which the user was suppressed. */
+export async function unsuppress(change: ConfigurationChange, userId: string, sourceId: string | null): Promise<number> {
+  const { suppressions } = change.configuration
+  const asked = sourceId === null ? [...suppressions.keys()] : [sourceId]
+  const sourceIds = asked.filter((id) => suppressions.get(id)?.has(userId))
+  if (sourceIds.length > 0) await change.unsuppress(sourceIds, userId)
+  return sourceIds.length
 }

@@ -4,8 +4,7 @@
 
 import type { RequestRecord, RowId } from '../../model/messages.ts'
 import { type AttemptDoc, requestsOf, writeAttemptDoc } from '../encoding/attempt-doc.ts'
-import type { Awaitable } from '../encoding/row-port.ts'
-import type { Sql } from '../encoding/sql.ts'
+import type { Awaitable, Sql } from '../encoding/sql.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
 import { hasText, sharedRequest, withoutText } from '../port/without-deleted.ts'
 

@@ -4,6 +4,8 @@ import type { JsonObject } from '@switchyard/protocol'
 import type { SegmentContent } from '../../model/messages.ts'
 import { packBody, unpackBody } from '../encoding/body-bytes.ts'
 import { clearUser, KEY_WORDS } from '../encoding/segment-keys.ts'
+import type { Routes } from '../encoding/stored-parts.ts'
+import { withoutViolations } from '../encoding/violations-column.ts'
 import { readStoredBody, writeStoredBody } from '../port/stored-messages.ts'
 
 export interface PurgedContent {
@@ -72,4 +74,33 @@ export function isSampleOf(sample: string, userIds: Iterable<string>): boolean {
 /** A message belongs to its user, and an alias also to the previous user. */
 export function isOfUsers({ userId, previousId }: JsonObject, userIds: ReadonlySet<string>): boolean {
   return (typeof userId === 'string' && userIds.has(userId)) || (typeof previousId === 'string' && userIds.has(previousId))
+}
+
+export interface TrimmedSegment extends Omit<PurgedContent, 'isEmpty'> {
+  violations: string | null
+  routes: string
+}
+
+export interface SegmentToTrim extends StoredRow {
+  violations: string | null
+  routes: string
+}
+
+/**
+ * After the retention time, only the messages in quarantine are kept of a segment, with those that were released and may be pending. The others
+ * leave an empty place, as purged messages do, and the text of their attempts is removed by the caller. `held`: the indexes of the messages in
+ * quarantine. Undefined if the segment was trimmed before.
+ */
+export function trimSegment(segment: SegmentToTrim, held: readonly number[]): TrimmedSegment | undefined {
+  const routes = JSON.parse(segment.routes) as Routes
+  if (routes.t === 1) return undefined
+  const released = (routes.q ?? []).flatMap(([outcome, , indexes]) => (outcome === 'released' ? indexes : []))
+  const left = withOnlyMessages(segment, new Set([...held, ...released]))
+  return {
+    body: left?.body ?? segment.body,
+    keys: left?.keys ?? segment.keys,
+    indexes: left?.indexes ?? [],
+    violations: withoutViolations(segment.violations, left?.indexes ?? []),
+    routes: JSON.stringify({ ...routes, t: 1 } satisfies Routes),
+  }
 }

@@ -2,16 +2,8 @@
 // their content, and shipments of a deleted destination are cancelled as soon as their holder releases or settles them.
 
 import { DeletedUsers } from '../deletions/deleted-users.ts'
-import type {
-  Claim,
-  ClaimedShipment,
-  ClaimRequest,
-  Configuration,
-  DeliveryStore,
-  Settlement,
-  Shipment,
-  ShipmentConsumer,
-} from '../store.ts'
+import type { Claim, ClaimedShipment, ClaimRequest, DeliveryStore, Settlement, Shipment, ShipmentConsumer } from '../port/delivery.ts'
+import type { Configuration } from '../store.ts'
 
 export type HeldShipment = Pick<Shipment, 'id' | 'claim' | 'destinationId'>
 

@@ -1,13 +1,12 @@
 // The rows of dead letters: a segment of the source of the original messages, and one shipment with all of them. They are written by the
 // transaction that ends the original deliveries. They do not count as accepted messages. Both adapters use this.
 
-import type { RowId } from '../../model/messages.ts'
 import { packBody } from '../encoding/body-bytes.ts'
 import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
 import { KEY_WORDS, writeKeys } from '../encoding/segment-keys.ts'
 import { writeTrace } from '../encoding/trace-column.ts'
-import type { DeadLetters } from '../port/delivery.ts'
 import { writeStoredBody } from '../port/stored-messages.ts'
+import type { DeadLetters, RowId } from '../store.ts'
 
 /** The content of the segment, without row ids. */
 export interface LetterContent {

@@ -47,3 +47,19 @@ export function handToDelivery(
 export function cancelReservations(consumer: ShipmentConsumer | null, planned: readonly PlannedHandOver[], bytes: number): void {
   for (const { destinationId, isReserved } of planned) if (isReserved) consumer?.cancelReservation(destinationId, bytes)
 }
+
+/** A shipment that was never attempted. */
+export function freshShipment(id: RowId, claim: number, destinationId: string, segment: RowId, indexes: readonly number[]): Shipment {
+  return {
+    id,
+    claim,
+    destinationId,
+    attempt: 0,
+    firstAttemptAtMs: null,
+    dueAtMs: 0,
+    unit: false,
+    progress: null,
+    replay: false,
+    parts: [{ origin: id, segment, indexes }],
+  }
+}

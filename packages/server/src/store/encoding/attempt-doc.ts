@@ -1,8 +1,7 @@
 // The doc column of attempts: requests and ended deliveries as short arrays, because there is a doc for every attempt ever made.
 
-import type { Progress } from '../../model/messages.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
-import type { AttemptRecord, FinalStateName, Part, RequestRecord, RowId } from '../store.ts'
+import type { AttemptRecord, FinalStateName, Part, Progress, RequestRecord, RowId } from '../store.ts'
 
 type StoredPart = [origin: RowId, segment: RowId, indexes: readonly number[]]
 

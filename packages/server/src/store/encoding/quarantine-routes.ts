@@ -1,9 +1,7 @@
 // What the quarantine changes in the routes of a segment: quarantined messages are in no shipment, and a message that was released or
 // deleted says so. Pure.
 
-import type { RowId, SkipReason } from '../../model/messages.ts'
-import type { StoredMessage } from '../port/history.ts'
-import type { AcceptBatch } from '../port/messages.ts'
+import type { AcceptBatch, RowId, SkipReason, StoredMessage } from '../store.ts'
 import { owedIndexes, type Routes } from './stored-parts.ts'
 
 const QUARANTINED: SkipReason = 'quarantined'

@@ -1,11 +1,8 @@
 // The audit log: lists it, newest first, writes an entry in the transaction of the change, and drops entries when their retention time is over.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { RowId } from '../../model/messages.ts'
-import type { Awaitable } from '../encoding/row-port.ts'
-import type { Sql } from '../encoding/sql.ts'
-import type { AuditEntry, AuditFilter, NewAuditEntry } from '../port/audit.ts'
-import type { Page, PageRequest } from '../port/pages.ts'
+import type { Awaitable, Sql } from '../encoding/sql.ts'
+import type { AuditEntry, AuditFilter, NewAuditEntry, Page, PageRequest, RowId } from '../store.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, walk } from './paging.ts'
 
 /** The maximum size of one page. An entry may contain a whole destination twice, and a page may have a thousand entries. */

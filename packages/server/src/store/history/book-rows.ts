@@ -1,9 +1,7 @@
 // The row port of the books.
 
-import type { RowId } from '../../model/messages.ts'
-import type { Awaitable } from '../encoding/row-port.ts'
-import type { Sql } from '../encoding/sql.ts'
-import type { LedgerRow, OldestPending, QuarantinedCount, RejectionRow, SourceCounts, StatQuery } from '../port/books.ts'
+import type { Awaitable, Sql } from '../encoding/sql.ts'
+import type { LedgerRow, OldestPending, QuarantinedCount, RejectionRow, RowId, SourceCounts, StatQuery } from '../store.ts'
 
 export interface BookRows {
   /** The ids of all destinations that are not deleted, oldest first. */

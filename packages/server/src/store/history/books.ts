@@ -1,6 +1,5 @@
 // The reads of the books: the ledger, rejections, counts over time, and the inspection of the store.
 
-import { encryptionKeyIds } from '../configuration/encryption-key-ids.ts'
 import type { BooksStore, LedgerRow, QuarantinedCount, SourceCounts, StoreInspection } from '../port/books.ts'
 import type { BookRows, InspectedRows } from './book-rows.ts'
 import { seriesOf, storedStep } from './stats.ts'
@@ -62,4 +61,12 @@ export async function inspectRows(rows: InspectedRows): Promise<StoreInspection>
 
 function quarantinedOf(counts: readonly SourceCounts[]): QuarantinedCount[] {
   return counts.filter(({ quarantined }) => quarantined !== 0).map(({ sourceId, quarantined }) => ({ sourceId, quarantined }))
+}
+
+/** The ids of the keys with which secrets in these texts are encrypted. See secret-box.ts for the format. */
+export function encryptionKeyIds(texts: Iterable<string>): string[] {
+  const found = new Set<string>()
+  for (const text of texts)
+    for (const [, id] of text.matchAll(/(?<![\w-])v1\.([A-Za-z0-9_-]{8})\.[A-Za-z0-9_-]{38,}/g)) found.add(id as string)
+  return [...found]
 }

@@ -1,11 +1,9 @@
 // Lists of deliveries: pending ones from the shipments, ended ones from the attempts and the failures. A new filter is added here, and to the
 // statement of each adapter if it can narrow down the rows there.
 
-import type { RowId } from '../../model/messages.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { owedIndexes } from '../encoding/stored-parts.ts'
-import type { DeliveryFilter, DeliveryRow, MessageFields } from '../port/history.ts'
-import type { Page, PageRequest } from '../port/pages.ts'
+import type { DeliveryFilter, DeliveryRow, MessageFields, Page, PageRequest, RowId } from '../store.ts'
 import type { ResolvedDelivery } from './delivery-ids.ts'
 import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, PendingRow, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'

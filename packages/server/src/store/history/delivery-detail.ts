@@ -1,8 +1,7 @@
 // Reads one delivery in detail: its message, every request that was made for it, and the other messages of its last request.
 
-import type { Part, RequestRecord, RowId } from '../../model/messages.ts'
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
-import type { DeliveryDetail, GatheredPart } from '../port/history.ts'
+import type { DeliveryDetail, GatheredPart, Part, RequestRecord, RowId } from '../store.ts'
 import { type ResolvedDelivery, resolveDeliveryIds } from './delivery-ids.ts'
 import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'

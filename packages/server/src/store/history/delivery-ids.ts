@@ -1,7 +1,7 @@
 // Resolves ids of deliveries to the message and the destination.
 
 import type { RowId } from '../../model/messages.ts'
-import type { Awaitable } from '../encoding/row-port.ts'
+import type { Awaitable } from '../encoding/sql.ts'
 
 /** A delivery, its message and its destination. */
 export interface ResolvedDelivery<Id extends RowId> {

@@ -1,12 +1,8 @@
 // The row port of lists of deliveries: shipments, attempts, failures and replays.
 
-import type { RowId } from '../../model/messages.ts'
-import type { Awaitable } from '../encoding/row-port.ts'
-import { isTrue, type Sql } from '../encoding/sql.ts'
+import { type Awaitable, isTrue, type Sql } from '../encoding/sql.ts'
 import type { StoredPart } from '../encoding/stored-parts.ts'
-import type { LedgerRow } from '../port/books.ts'
-import type { DeliveryRow, FailureCause } from '../port/history.ts'
-import type { TimeRange } from '../port/pages.ts'
+import type { DeliveryRow, FailureCause, LedgerRow, RowId, TimeRange } from '../store.ts'
 import type { OriginRows, ResolvedDelivery } from './delivery-ids.ts'
 import { type SegmentLookups, type SegmentRows, segmentRows } from './segment-rows.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { RowOrder } from '../encoding/row-port.ts'
+import type { RowOrder } from '../encoding/sql.ts'
 import type { CauseFilter, FailureCauses } from '../port/history.ts'
 import { failureCauses } from './failure-causes.ts'
 

@@ -1,9 +1,7 @@
 // Groups failures by cause. One call counts a limited number of failures. The limit is divided among the destinations and states that have
 // failures, starting with those that have the fewest, so that many failures of one destination do not hide those of the others.
 
-import type { RowId } from '../../model/messages.ts'
-import type { LedgerRow } from '../port/books.ts'
-import type { CauseFilter, FailureCause, FailureCauses } from '../port/history.ts'
+import type { CauseFilter, FailureCause, FailureCauses, LedgerRow, RowId } from '../store.ts'
 import type { CauseShare, DeliveryRows } from './delivery-rows.ts'
 import { firstRow, lastRow } from './paging.ts'
 

@@ -1,8 +1,7 @@
 // The reads of messages, deliveries and the audit log. Each call reads from one snapshot.
 
-import type { RowId } from '../../model/messages.ts'
 import type { Sql } from '../encoding/sql.ts'
-import type { HistoryStore } from '../port/history.ts'
+import type { HistoryStore, RowId } from '../store.ts'
 import { listAudit } from './audit-log.ts'
 import { listDeliveries } from './deliveries.ts'
 import { readDelivery } from './delivery-detail.ts'

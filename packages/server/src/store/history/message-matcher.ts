@@ -2,9 +2,8 @@
 // once. The keys of a segment show whether it may have messages of the user, so most bodies are not read. A page that has
 // read as much as it may ends early and has a cursor to continue from.
 
-import type { RowId, SegmentContent } from '../../model/messages.ts'
 import { candidates } from '../encoding/segment-keys.ts'
-import type { DeliveryFilter } from '../port/history.ts'
+import type { DeliveryFilter, RowId, SegmentContent } from '../store.ts'
 import type { DeliveryRows } from './delivery-rows.ts'
 import { matches } from './message-content.ts'
 import { readSegments, userHashes } from './segment-rows.ts'

@@ -1,15 +1,19 @@
 // The row port of lists of messages.
 
 import type { RowId } from '../../model/messages.ts'
-import type { Awaitable } from '../encoding/row-port.ts'
-import type { Sql } from '../encoding/sql.ts'
-import type { RepeatRow } from './repeat-counts.ts'
+import type { Awaitable, Sql } from '../encoding/sql.ts'
 import { readHeads, type SegmentHead, type SegmentLookups, type SegmentRows, segmentRows } from './segment-rows.ts'
 
 /** A segment with the key of a messageId, and the fingerprint of the messageId. */
 export interface FoundKey<Id extends RowId> {
   segment: Id
   fingerprint: Uint32Array
+}
+
+export interface RepeatRow {
+  count: number
+  last_at: number
+  fingerprints: Uint8Array
 }
 
 export interface MessageRows<Id extends RowId> extends SegmentRows<Id> {

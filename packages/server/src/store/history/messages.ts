@@ -1,17 +1,15 @@
 // Reads messages: lists, newest first, and one message by its id or its messageId. Each has its deliveries, and the destinations that it was not
 // sent to, with the reason.
 
-import type { FilterRule, RowId, SkipReason } from '../../model/messages.ts'
+import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
 import { quarantineOf } from '../encoding/quarantine-routes.ts'
-import { candidates, fingerprintAt, indexOfKey } from '../encoding/segment-keys.ts'
+import { candidates, fingerprintAt, indexOfFingerprint, indexOfKey } from '../encoding/segment-keys.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
-import type { MessageFilter, MessageTrail, StoredMessage } from '../port/history.ts'
-import type { Page, PageRequest } from '../port/pages.ts'
+import type { FilterRule, MessageFilter, MessageTrail, Page, PageRequest, RowId, SkipReason, StoredMessage } from '../store.ts'
 import { groupBy } from './group-by.ts'
 import { matches, withOnly } from './message-content.ts'
-import type { FoundKey, MessageRows } from './message-rows.ts'
+import type { FoundKey, MessageRows, RepeatRow } from './message-rows.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
-import { repeatsIn } from './repeat-counts.ts'
 import { type ReadSegment, readSegment, readSegments, type SegmentHead, type SegmentRow, userHashes } from './segment-rows.ts'
 
 /** The maximum size of the bodies that one page reads: about 100 ms of parsing. */
@@ -211,4 +209,26 @@ function isTrimmed(routes: string): boolean {
 
 function isNone(destination: RowId): boolean {
   return String(destination) === '0'
+}
+
+/** How often a message was sent again. Each row counts one set of messages that were sent again together. Returns null if it was never sent again. */
+function repeatsIn(rows: Iterable<RepeatRow>, fingerprint: Uint32Array): { count: number; lastAtMs: number } | null {
+  let count = 0
+  let lastAtMs = 0
+  for (const row of rows) {
+    const times = occurrences(row.fingerprints, fingerprint)
+    if (times === 0) continue
+    count += row.count * times
+    lastAtMs = Math.max(lastAtMs, row.last_at)
+  }
+  return count === 0 ? null : { count, lastAtMs }
+}
+
+/** A call may contain the same message more than once. */
+function occurrences(fingerprints: Uint8Array, fingerprint: Uint32Array): number {
+  const words = new Uint32Array(new Uint8Array(fingerprints).buffer)
+  const next = (from: number): number => indexOfFingerprint(words, fingerprint, FINGERPRINT_WORDS, from)
+  let times = 0
+  for (let at = next(0); at !== -1; at = next(at + 1)) times++
+  return times
 }

@@ -1,9 +1,8 @@
 // Pages of lists. A list reads its table by key from the cursor on, in growing steps within one snapshot. It stops when the page is full.
 // If a filter matches few rows, it stops after a bounded number of rows; then the page is short and has a cursor to continue from.
 
-import type { RowId } from '../../model/messages.ts'
-import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
-import { InvalidCursor, type TimeRange } from '../port/pages.ts'
+import type { Awaitable, RowOrder } from '../encoding/sql.ts'
+import { InvalidCursor, type RowId, type TimeRange } from '../store.ts'
 
 /** One page reads no more than this many rows before it returns what it has found. */
 export const ROWS_PER_PAGE = 20_000

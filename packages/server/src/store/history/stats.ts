@@ -1,12 +1,13 @@
 // Counts over time. Every count is added to its minute and to its hour. Minutes are dropped sooner than hours, and
 // neither has to be computed from the other.
 
-import type { Awaitable } from '../encoding/row-port.ts'
+import type { Awaitable, Sql } from '../encoding/sql.ts'
 import type { StatKind, StatPoint, StatQuery, StatRow } from '../port/books.ts'
 import { addCounts, type StatCounts } from '../port/stat-counts.ts'
 
-export const MINUTE_MS = 60_000
-export const HOUR_MS = 3_600_000
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+const DROPPED_PER_STEP = 500
 
 /** The key of a stored row. */
 export interface StatKey {
@@ -58,6 +59,14 @@ function additionsOf(rows: readonly StatRow[]): (StatKey & { counts: StatCounts 
 
 function idOf({ kind, subject, step, at }: StatKey): string {
   return JSON.stringify([kind, subject, step, at])
+}
+
+/** Drops some of the counts from before these times, and returns how many. Skips rows that another node is dropping or adding to. */
+export async function dropStats(sql: Sql, minutesBeforeMs: number, hoursBeforeMs: number): Promise<number> {
+  const old = `SELECT kind, subject, step, at FROM stats WHERE step = ? AND at < ? LIMIT ${DROPPED_PER_STEP} ${sql.lock('FOR UPDATE SKIP LOCKED')}`
+  const drop = (step: number, beforeMs: number): Awaitable<number> =>
+    sql.run(`DELETE FROM stats WHERE (kind, subject, step, at) IN (${old})`, [step, Math.floor(beforeMs)])
+  return (await drop(MINUTE_MS, minutesBeforeMs)) + (await drop(HOUR_MS, hoursBeforeMs))
 }
 
 /** The step of the rows that answer a query: hours for whole hours, because they are kept for longer. */

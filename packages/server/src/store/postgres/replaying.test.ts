@@ -21,7 +21,7 @@ import {
 } from '../conformance/fixtures.ts'
 import { createJob, finish, listed, matching, step } from '../conformance/replays/replay-fixtures.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
-import { LEAD_MS } from '../replays/replay-states.ts'
+import { LEAD_MS } from '../replays/replay-job-row.ts'
 import { InvalidCursor, type ReplayJob, type ReplayStepResult } from '../store.ts'
 import { openBareNode } from './fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'

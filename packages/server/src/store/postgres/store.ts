@@ -11,6 +11,7 @@ import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
 import { dropAudit } from '../history/audit-log.ts'
 import { booksOf } from '../history/books.ts'
 import { RetentionRuns } from '../history/retention.ts'
+import { dropStats } from '../history/stats.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import { type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable } from '../store.ts'
 import { onShares, shareOf } from './cluster/in-flight-shares.ts'
@@ -42,8 +43,7 @@ import { WriteState } from './session/write-state.ts'
 import { IdMap } from './tables/id-map.ts'
 import { RowIds } from './tables/ids.ts'
 import { seedOf } from './tables/message-keys.ts'
-import { createSettings } from './tables/settings.ts'
-import { sqlOf } from './tables/sql.ts'
+import { createSettings, sqlOf } from './tables/sql.ts'
 
 export interface PostgresStoreOptions {
   url: string
@@ -251,7 +251,7 @@ class Postgres implements PostgresStore {
         audit: async (beforeMs) => dropAudit(sqlOf(database.ask), beforeMs),
         replayJobs: (beforeMs) => dropReplays(context, beforeMs),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
-        stats: (minutesBeforeMs, hoursBeforeMs) => stats.drop(minutesBeforeMs, hoursBeforeMs),
+        stats: (...beforeMs) => dropStats(sqlOf(database.ask), ...beforeMs),
       },
       isClosed: context.isClosed,
     })

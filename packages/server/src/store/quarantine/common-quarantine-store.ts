@@ -1,7 +1,6 @@
 // The part of the quarantine's port that is the same for both adapters.
 
-import type { NewAuditEntry } from '../port/audit.ts'
-import type { QuarantineStore, ReleasedMessage } from '../port/quarantine.ts'
+import type { NewAuditEntry, QuarantineStore, ReleasedMessage } from '../store.ts'
 import type { ReleaseReply } from './end-quarantine.ts'
 import type { QuarantineReads } from './list-quarantine.ts'
 

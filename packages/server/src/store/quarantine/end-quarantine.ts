@@ -1,13 +1,12 @@
 // Ends the quarantine of messages, in one transaction. Under the lock of a segment, the row of a message exists until its quarantine ends.
 // So a message is released or deleted once, however many nodes try, and a crash leaves it either in quarantine or with its deliveries.
 
-import type { Routing, RowId } from '../../model/messages.ts'
 import { type QuarantineOutcome, withOutcome } from '../encoding/quarantine-routes.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
 import { groupBy } from '../history/group-by.ts'
-import type { ReleasedMessage } from '../port/quarantine.ts'
 import { MESSAGES_PER_SHIPMENT } from '../replays/replay-budget.ts'
 import type { OwedAgain } from '../replays/replay-rows.ts'
+import type { ReleasedMessage, Routing, RowId } from '../store.ts'
 import type { LockedSegment, Place, QuarantineChanges } from './quarantine-rows.ts'
 
 export interface ReleaseReply {

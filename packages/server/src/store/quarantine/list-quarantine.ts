@@ -1,12 +1,10 @@
 // Lists the messages in quarantine, with their content.
 
-import type { RowId } from '../../model/messages.ts'
 import { groupBy } from '../history/group-by.ts'
 import { withOnly } from '../history/message-content.ts'
 import { rowCursorOf } from '../history/paging.ts'
 import { readSegments } from '../history/segment-rows.ts'
-import type { Page, PageRequest } from '../port/pages.ts'
-import type { QuarantinedMessage, QuarantineFilter } from '../port/quarantine.ts'
+import type { Page, PageRequest, QuarantinedMessage, QuarantineFilter, RowId } from '../store.ts'
 import type { QuarantineReadRows, QuarantineRow } from './quarantine-rows.ts'
 
 /** The maximum size of the bodies that one page reads: about 100 ms of parsing. */

@@ -1,8 +1,7 @@
 // The row port of the quarantine.
 
 import type { RowId } from '../../model/messages.ts'
-import type { Awaitable } from '../encoding/row-port.ts'
-import { isTrue, type Sql, type SqlValue } from '../encoding/sql.ts'
+import { type Awaitable, isTrue, type Sql, type SqlValue } from '../encoding/sql.ts'
 import type { OriginRows } from '../history/delivery-ids.ts'
 import { type SegmentLookups, type SegmentRows, segmentRows } from '../history/segment-rows.ts'
 import { lockDestinations, type OwedAgain } from '../replays/replay-rows.ts'

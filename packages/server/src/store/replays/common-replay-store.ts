@@ -7,13 +7,10 @@
 // total. If the row is committed behind the job's position, it is left to the next job. If the clocks of nodes differ, a job may find failures of
 // its own replays; it never sends a message twice: see replay-judge.ts.
 
-import type { Configuration } from '../../model/configuration.ts'
-import type { RowId } from '../../model/messages.ts'
 import { ROWS_PER_PAGE, rowCursorOf } from '../history/paging.ts'
-import type { ReplayCount, ReplayJob, ReplaySelection, ReplayStore } from '../port/replays.ts'
-import { newReplayJob, replayJobOf, rowRange } from './replay-job-row.ts'
+import type { Configuration, ReplayCount, ReplayJob, ReplaySelection, ReplayStore, RowId } from '../store.ts'
+import { IS_REPLAY_OVER, newReplayJob, REPLAY_TRANSITIONS, replayJobOf, rowRange } from './replay-job-row.ts'
 import type { CountedRows, ReplayJobRows, RowCount } from './replay-rows.ts'
-import { IS_REPLAY_OVER, REPLAY_TRANSITIONS } from './replay-states.ts'
 
 const IDS_PER_PAGE = 200
 /** Fewer than for failures, because the docs of attempts may have to be read too. */

@@ -1,8 +1,8 @@
-// Rows of replay jobs. The columns are the same in both adapters; only the row ids differ.
+// Rows of replay jobs, and their states. The columns are the same in both adapters; only the row ids differ.
 
 import { newId } from '../../model/new-id.ts'
-import type { RowOrder } from '../encoding/row-port.ts'
-import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobState, RowId } from '../store.ts'
+import type { RowOrder } from '../encoding/sql.ts'
+import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobChange, ReplayJobState, RowId } from '../store.ts'
 import type { ReplayBudget } from './replay-budget.ts'
 
 export interface ReplayJobRow<Id extends RowId> extends Record<FinalStateName, number> {
@@ -107,3 +107,17 @@ export function progressOf<Id extends RowId>(
     finishedAtMs: isOver ? atMs : null,
   }
 }
+
+/** The new state, by the current state and the requested one. Null if the change is not possible. `finished` cannot be requested. Total, so the compiler reports a missing case. */
+export const REPLAY_TRANSITIONS: Record<ReplayJobState, Record<NonNullable<ReplayJobChange['state']>, ReplayJobState | null>> = {
+  running: { running: 'running', paused: 'paused', cancelled: 'cancelled' },
+  paused: { running: 'running', paused: 'paused', cancelled: 'cancelled' },
+  finished: { running: null, paused: null, cancelled: null },
+  cancelled: { running: null, paused: null, cancelled: 'cancelled' },
+}
+
+/** Whether a job in this state has ended, so that its rate can no longer be changed. */
+export const IS_REPLAY_OVER: Record<ReplayJobState, boolean> = { running: false, paused: false, finished: true, cancelled: true }
+
+/** How long a runner leads a job after its last step. Longer than the second in which a rate is counted, so that the rate is not exceeded when another runner takes over. */
+export const LEAD_MS = 3_000

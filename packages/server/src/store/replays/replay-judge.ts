@@ -2,9 +2,8 @@
 // Runs inside the transaction that acts on the result. Until the commit, the rows of destinations are locked against deletion, and those of
 // segments against being dropped.
 
-import type { FinalStateName, RowId } from '../../model/messages.ts'
 import type { ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
-import type { ReplaySkipReason } from '../port/replays.ts'
+import type { FinalStateName, ReplaySkipReason, RowId } from '../store.ts'
 import type { Repeatable } from './replay-budget.ts'
 import { finalStatesOf, type StoredMessages, storedMessages } from './replay-final-states.ts'
 import type { ReplayRows, SameMessage } from './replay-rows.ts'

@@ -2,12 +2,10 @@
 // transaction needs to replay deliveries.
 
 import type { FinalStateName, RowId } from '../../model/messages.ts'
-import type { Awaitable, RowOrder } from '../encoding/row-port.ts'
-import { isTrue, type Sql } from '../encoding/sql.ts'
+import { type Awaitable, insertRow, isTrue, type RowOrder, type Sql } from '../encoding/sql.ts'
 import { absentIndexes } from '../encoding/stored-parts.ts'
 import type { OriginRows, ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
-import type { NewAuditEntry } from '../port/audit.ts'
-import type { ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../port/replays.ts'
+import type { NewAuditEntry, ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../store.ts'
 import type { ReplayJobRow, ReplayProgress } from './replay-job-row.ts'
 
 // ── Jobs, and counting their deliveries ──
@@ -72,6 +70,50 @@ export interface ReplayJobRows<Id extends RowId> {
   replay(deliveryId: string, atMs: number, audit: NewAuditEntry | undefined): Promise<ReplayReply>
   /** Runs `makeStep` in a transaction. */
   step(step: ReplayStep): Promise<StepReply>
+}
+
+const JOBS_PER_STEP = 100
+
+/** Inside a transaction, like the others below. `num`: the row id; undefined if the database assigns it. */
+export async function insertJob<Id extends RowId>(
+  sql: Sql<Id>,
+  { job, bound, first, destinationIds }: NewJobRow<Id>,
+  num?: Id,
+): Promise<void> {
+  const { id, createdAtMs, state, ratePerSecond, selection, createdBy, total } = job
+  const doc = JSON.stringify({ selection, createdBy })
+  const columns = { id, created_at: createdAtMs, state, rate: ratePerSecond, doc, bound, total }
+  await insertRow(sql, 'replay_jobs', num === undefined ? columns : { num, ...columns })
+  const insertPart = 'INSERT INTO replay_parts (job, destination, next)'
+  if (destinationIds === null) await sql.run(`${insertPart} SELECT num, 0, 0 FROM replay_jobs WHERE id = ?`, [id])
+  else
+    await sql.run(
+      `${insertPart} SELECT j.num, d.num, ? FROM replay_jobs j CROSS JOIN destinations d WHERE j.id = ? AND ${sql.among('d.id', 'text')}`,
+      [first, id, sql.list(destinationIds)],
+    )
+}
+
+/** False if nothing was changed, because the job no longer has the state and rate of `before`. */
+export async function changeJob(sql: Sql, id: string, before: JobSettings, after: JobSettings): Promise<boolean> {
+  const update = 'UPDATE replay_jobs SET state = ?, rate = ?, finished_at = ? WHERE id = ? AND state = ? AND rate IS NOT DISTINCT FROM ?'
+  const values = [after.state, after.ratePerSecond, after.finishedAtMs, sql.text(id), before.state, before.ratePerSecond]
+  return (await sql.run(update, values)) === 1
+}
+
+/**
+ * Drops some of the jobs that were over before `beforeMs`, and returns how many. The newest job is kept, because its number must not be reused
+ * while rows may refer to it.
+ */
+export async function dropJobs(sql: Sql, beforeMs: number): Promise<number> {
+  const old = await sql.all<{ num: RowId }>(
+    `SELECT num FROM replay_jobs WHERE finished_at < ? AND num < (SELECT max(num) FROM replay_jobs)
+     ORDER BY num LIMIT ${JOBS_PER_STEP} ${sql.lock('FOR UPDATE SKIP LOCKED')}`,
+    [Math.floor(beforeMs)],
+  )
+  const nums = [sql.list(old.map(({ num }) => num))]
+  await sql.run(`DELETE FROM replay_parts WHERE ${sql.among('job')}`, nums)
+  await sql.run(`DELETE FROM replay_jobs WHERE ${sql.among('num')}`, nums)
+  return old.length
 }
 
 // ── Inside one transaction ──

@@ -7,9 +7,8 @@
 // leader dies, another runner takes over after LEAD_MS. That is longer than the second in which a rate is counted, so the rate is not
 // exceeded then either. The runner decides when to make a step of which job.
 
-import type { RowId } from '../../model/messages.ts'
 import { resolveDeliveryIds } from '../history/delivery-ids.ts'
-import type { ReplaySkipReason, ReplayStep } from '../port/replays.ts'
+import type { ReplaySkipReason, ReplayStep, RowId } from '../store.ts'
 import { ENTRIES_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
 import { finalStatesOf, storedMessages } from './replay-final-states.ts'
 import { progressOf, type ReplayJobRow, replayDoc, replayJobOf } from './replay-job-row.ts'

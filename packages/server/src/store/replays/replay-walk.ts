@@ -1,11 +1,10 @@
 // Finds the deliveries of a replay job, from the position of one of its parts on, a page at a time. Reads only; replay-steps.ts decides the
 // size of a page and what to do with the deliveries.
 
-import type { FinalStateName, RowId } from '../../model/messages.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
 import { resolveDeliveryIds } from '../history/delivery-ids.ts'
 import { portions } from '../history/paging.ts'
-import type { ReplaySkipReason } from '../port/replays.ts'
+import type { FinalStateName, ReplaySkipReason, RowId } from '../store.ts'
 import { finalStatesOf } from './replay-final-states.ts'
 import { type ReplayDoc, type ReplayJobRow, replayDoc, rowRange } from './replay-job-row.ts'
 import type { ReplayCandidate } from './replay-judge.ts'

@@ -4,24 +4,28 @@
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import { type Clock, createClock, scheduleStart } from '../../timing/clock.ts'
 import { runInSteps } from '../../timing/run-in-steps.ts'
+import { createSerialQueue } from '../../timing/serial-queue.ts'
 import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
 import { readViolations } from '../encoding/violations-column.ts'
+import { documentStore } from '../history/documents.ts'
 import { RetentionRuns } from '../history/retention.ts'
+import type { ClaimedShipment } from '../port/delivery.ts'
 import { type SegmentAbout, SegmentBody } from '../port/stored-messages.ts'
 import { commonQuarantineStore } from '../quarantine/common-quarantine-store.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
-import type { ClaimedShipment, Configuration, MessageFilter, NewAuditEntry, PageRequest, RowId, StatRow, Store } from '../store.ts'
+import type { ReplayJobRows } from '../replays/replay-rows.ts'
+import type { Configuration, DocumentStore, MessageFilter, NewAuditEntry, PageRequest, RowId, StatRow, Store } from '../store.ts'
 import { auditNote } from './commands/protocol.ts'
 import { ConfigurationFile, createSettings } from './configuration-file.ts'
 import { SqliteDeletions } from './deletions.ts'
-import { createDocuments } from './documents.ts'
 import { SqliteIngest } from './ingest.ts'
 import { encryptCredentials, PLAIN_CREDENTIALS } from './migration/encrypt-credentials.ts'
-import { replayJobRows } from './replay-jobs.ts'
+import { SQLITE_ROW_ORDER } from './schema/row-ids.ts'
 import { GroupCommit } from './threads/group-commit.ts'
 import { inspectSqlite } from './threads/inspect.ts'
 import { ReaderClient } from './threads/reader-client.ts'
+import type { Reads } from './threads/reader-thread.ts'
 import type { ClaimReply } from './writing/read-claims.ts'
 import { settleCommand } from './writing/write-settle.ts'
 
@@ -295,4 +299,24 @@ function claimed({ shipments, segments }: ClaimReply): ClaimedShipment[] {
     const own = shipment.parts.map(({ segment }) => [segment, all.get(segment)] as const)
     return { shipment, bytes, bodies: new Map(own.filter((entry): entry is [RowId, SegmentBody] => entry[1] !== undefined)) }
   })
+}
+
+/** Only one process uses a file, so its updates run one after another: each reads with the reading thread and writes with one command. */
+function createDocuments(writer: GroupCommit, reader: ReaderClient): DocumentStore {
+  const inTurn = createSerialQueue()
+  const rows = { ...reader.methods('documents', 'stored', 'page'), ...writer.methods('documents', 'write', 'drop') }
+  return documentStore(rows, (_, work) => inTurn(() => work(rows)))
+}
+
+/** Calls that only read go to the reading thread, so that counting a million failures does not block writers. */
+function replayJobRows(writer: GroupCommit, reader: ReaderClient, nowMs: () => number): ReplayJobRows<number> {
+  const writes: Omit<ReplayJobRows<number>, keyof Reads['replays']> = {
+    order: SQLITE_ROW_ORDER,
+    bound: () => writer.run('replayBound', {}),
+    insert: (row, audit) => writer.call('replays', 'insert', [row], auditNote(audit, row.job.createdAtMs)),
+    change: (id, before, after, atMs, audit) => writer.call('replays', 'change', [id, before, after], auditNote(audit, atMs)),
+    replay: (deliveryId, atMs, audit) => writer.call('replays', 'replay', [deliveryId, atMs], auditNote(audit, atMs)),
+    step: (step) => writer.call('replays', 'step', [step, nowMs()]),
+  }
+  return reader.topic('replays', writes)
 }

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { LEAD_MS } from '../../replays/replay-states.ts'
+import { LEAD_MS } from '../../replays/replay-job-row.ts'
 import type { DeliveryRow, FinalStateName, ReplayJob, ReplayStepResult } from '../../store.ts'
 import {
   accept,

@@ -3,7 +3,7 @@
 import { scheduleStart } from '../../../timing/clock.ts'
 import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, scheduleMark } from '../../encoding/schedule-mark.ts'
 import type { Ask } from '../session/database.ts'
-import { readSetting } from '../tables/settings.ts'
+import { readSetting } from '../tables/sql.ts'
 
 /** Returns the schedule time for a node that joins. `nowMs` is the present time of the server. */
 export async function readScheduleTime(ask: Ask, nowMs: number): Promise<number> {

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, suite, test } from 'node:test'
 import { asWebhook } from '../../../destinations/fixtures/webhook.ts'
+import type { Configuration, NewSource } from '../../../model/configuration.ts'
 import { createSecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
-import { suppress, unsuppress } from '../../configuration/suppressions.ts'
 import {
   accept,
   counts,
@@ -17,15 +17,8 @@ import {
   tracks,
   until,
 } from '../../conformance/fixtures.ts'
-import {
-  type Configuration,
-  type NewSource,
-  STORED_SECRETS,
-  type Store,
-  type StoredSecret,
-  StoreUnavailable,
-  WriteKeyTaken,
-} from '../../store.ts'
+import { suppress, unsuppress } from '../../deletions/deletions.ts'
+import { STORED_SECRETS, type Store, type StoredSecret, StoreUnavailable, WriteKeyTaken } from '../../store.ts'
 import { type BareNode, type BareNodeOptions, openBareNode } from '../fixtures/bare-node.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'

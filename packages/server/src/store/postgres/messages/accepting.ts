@@ -6,8 +6,7 @@
 // the same time, both insert the same key, and one of them waits for the other's commit. Around midnight they might insert it for
 // different days. So in the first minute of a day, each key is inserted for the previous day too.
 
-import { freshShipment } from '../../delivery/fresh-shipment.ts'
-import { type Accepted, cancelReservations, handToDelivery } from '../../delivery/hand-to-delivery.ts'
+import { type Accepted, cancelReservations, freshShipment, handToDelivery } from '../../delivery/hand-to-delivery.ts'
 import { MAX_WAITING_BYTES } from '../../delivery/waiting-items.ts'
 import { FINGERPRINT_WORDS, type SourceSeeds, sourceSeeds } from '../../encoding/fingerprint.ts'
 import { withoutQuarantined } from '../../encoding/quarantine-routes.ts'

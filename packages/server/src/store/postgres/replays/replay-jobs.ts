@@ -1,20 +1,21 @@
 // The rows of replay jobs, and the transactions that replay deliveries. The counts of a job include outcomes that settling has appended and
 // no step has added up yet, in one snapshot.
 
+import type { AttemptDoc } from '../../encoding/attempt-doc.ts'
 import { writeAudit } from '../../history/audit-log.ts'
-import type { ReplayJobRow } from '../../replays/replay-job-row.ts'
-import type { ReplayJobRows } from '../../replays/replay-rows.ts'
+import { resolveDeliveryIds } from '../../history/delivery-ids.ts'
+import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
+import { changeJob, dropJobs, insertJob, type ReplayJobRows, type RowCount } from '../../replays/replay-rows.ts'
 import { makeStep, rejectionOf, replayOne } from '../../replays/replay-steps.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { rowsOf } from '../session/database.ts'
+import { statement } from '../session/row-parameters.ts'
 import { writeText } from '../session/text-columns.ts'
 import { POSTGRES_ROWS } from '../tables/ids.ts'
+import { DELIVERIES } from '../tables/resolve-origins.ts'
 import { sqlOf } from '../tables/sql.ts'
-import { replayCounts } from './replay-counts.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
 import { jobStanding, replayRows } from './replay-rows.ts'
-
-const JOBS_PER_STEP = 100
 
 const sum = (column: string): string => `j.${column} + coalesce(o.${column}, 0) AS ${column}`
 
@@ -27,7 +28,7 @@ const SELECT_JOBS = `
     FROM replay_outcomes WHERE job = j.num) o ON true`
 
 export function replayJobRows(context: StoreContext): ReplayJobRows<string> {
-  const { database, ids, idMap, nowMs } = context
+  const { database, ids, nowMs } = context
   const all = rowsOf(database.ask)
   return {
     order: POSTGRES_ROWS,
@@ -42,38 +43,17 @@ export function replayJobRows(context: StoreContext): ReplayJobRows<string> {
       ]),
     one: async (id) => (await all<ReplayJobRow<string>>(`${SELECT_JOBS} WHERE j.id = $1`, [writeText(id)]))[0],
 
-    async insert({ job, bound, first, destinationIds }, audit) {
-      const { id, createdAtMs, state, ratePerSecond, selection, createdBy, total } = job
-      const destinations: string[] = []
-      for (const each of destinationIds ?? []) destinations.push((await idMap.find(database.ask, 'destinations', each)) as string)
-      await database.transaction(async (ask) => {
-        const num = ids.next()
-        const doc = JSON.stringify({ selection, createdBy })
-        await ask('INSERT INTO replay_jobs (num, id, created_at, state, rate, doc, bound, total) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)', [
-          num,
-          id,
-          createdAtMs,
-          state,
-          ratePerSecond,
-          doc,
-          bound,
-          total,
-        ])
-        const parts = destinationIds === null ? { nums: ['0'], next: '0' } : { nums: destinations, next: first }
-        await ask('INSERT INTO replay_parts (job, destination, next) SELECT $1, unnest($2::bigint[]), $3', [num, parts.nums, parts.next])
-        await writeAudit(sqlOf(ask), ids, audit, createdAtMs)
-      })
-    },
+    insert: (row, audit) =>
+      database.transaction(async (ask) => {
+        await insertJob(sqlOf(ask), row, ids.next())
+        await writeAudit(sqlOf(ask), ids, audit, row.job.createdAtMs)
+      }),
 
     change: (id, before, after, atMs, audit) =>
       database.transaction(async (ask) => {
-        const { rows } = await ask(
-          `UPDATE replay_jobs SET state = $4, rate = $5, finished_at = $6
-           WHERE id = $1 AND state = $2 AND rate IS NOT DISTINCT FROM $3 RETURNING 1`,
-          [writeText(id), before.state, before.ratePerSecond, after.state, after.ratePerSecond, after.finishedAtMs],
-        )
-        if (rows.length > 0) await writeAudit(sqlOf(ask), ids, audit, atMs)
-        return rows.length > 0
+        const isChanged = await changeJob(sqlOf(ask), id, before, after)
+        if (isChanged) await writeAudit(sqlOf(ask), ids, audit, atMs)
+        return isChanged
       }),
 
     replay: (deliveryId, atMs, audit) =>
@@ -91,19 +71,9 @@ export function replayJobRows(context: StoreContext): ReplayJobRows<string> {
   }
 }
 
-/** Drops some of the jobs that finished before `beforeMs`, and returns how many. The newest job is kept, as in the SQLite store. */
+/** Drops some of the jobs that finished before `beforeMs`, and returns how many. */
 export async function dropReplays({ database, isClosed }: StoreContext, beforeMs: number): Promise<number> {
-  const { rows } = await database.query<{ dropped: number }>(
-    `WITH gone AS (
-       DELETE FROM replay_jobs WHERE num IN (
-         SELECT num FROM replay_jobs WHERE finished_at < $1 AND num < (SELECT max(num) FROM replay_jobs)
-         ORDER BY num LIMIT ${JOBS_PER_STEP} FOR UPDATE SKIP LOCKED)
-       RETURNING num
-     ), parts AS (DELETE FROM replay_parts WHERE job IN (SELECT num FROM gone))
-     SELECT count(*) AS dropped FROM gone`,
-    [Math.floor(beforeMs)],
-  )
-  const dropped = rows[0]?.dropped ?? 0
+  const dropped = await database.transaction((ask) => dropJobs(sqlOf(ask), beforeMs))
   if (dropped > 0) return dropped
   // Adds up outcomes that were appended for jobs that make no more steps.
   const { rows: appended } = await database.query<{ job: string }>('SELECT DISTINCT job FROM replay_outcomes')
@@ -116,4 +86,83 @@ export async function dropReplays({ database, isClosed }: StoreContext, beforeMs
     })
   }
   return 0
+}
+
+const NONE: RowCount<string> = { seen: 0, newest: null, total: 0, replayed: 0 }
+
+const hasLater = (condition: string): string =>
+  `EXISTS (SELECT 1 FROM replays r WHERE r.segment = d.segment AND r.idx = d.idx AND r.destination = d.destination AND r.origin > d.origin AND ${condition})`
+/** Whether a later delivery of the same message is pending or was delivered. */
+const REPLAYED = hasLater(PENDING_OR_DELIVERED)
+
+const NAMED = statement({
+  parameters: { deliveries: DELIVERIES },
+  text: ({ deliveries }) => `SELECT t.id AS "destinationId", ${REPLAYED} AS replayed
+    FROM ${deliveries.inOrder('d')} JOIN destinations t ON t.num = d.destination ORDER BY d.place`,
+})
+
+type ReplayCounts = Pick<ReplayJobRows<string>, 'bound' | 'countFailures' | 'countDelivered' | 'countByIds'>
+
+export function replayCounts({ database, ids, idMap }: StoreContext): ReplayCounts {
+  return {
+    /** Correct even if the clock of another node is a little ahead. */
+    async bound() {
+      const now = ids.next()
+      const { rows } = await database.query<{ bound: string }>(
+        `SELECT greatest($1::bigint, (SELECT max(id) + 1 FROM failures WHERE id >= $1), (SELECT max(id) + 1 FROM attempts WHERE id >= $1)) AS bound`,
+        [now],
+      )
+      return rows[0]?.bound ?? now
+    },
+
+    async countFailures({ destinationId, state, reason, instead, first, last, limit }) {
+      const destination = await idMap.find(database.ask, 'destinations', destinationId)
+      if (destination === undefined) return NONE
+      const { rows } = await database.query<RowCount<string>>(
+        `SELECT count(*) AS seen, max(id) AS newest, count(*) FILTER (WHERE matches) AS total,
+                count(*) FILTER (WHERE matches AND (${REPLAYED} OR ${hasLater('r.state = ANY($5::text[])')})) AS replayed
+         FROM (SELECT id, destination, origin, idx, segment, $6::text IS NULL OR reason = $6 AS matches
+               FROM failures WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id LIMIT $7) d`,
+        [destination, state, first, last, instead, reason === null ? null : writeText(reason), limit],
+      )
+      return rows[0] ?? NONE
+    },
+
+    /** The doc of an attempt records which messages it delivered. It is read only if some message of the segment was replayed. */
+    async countDelivered({ destinationId, first, last, limit }) {
+      const destination = await idMap.find(database.ask, 'destinations', destinationId)
+      if (destination === undefined) return NONE
+      const { rows } = await database.query<Omit<RowCount<string>, 'replayed'>>(
+        `SELECT count(*) AS seen, max(id) AS newest, coalesce(sum(delivered), 0) AS total
+         FROM (SELECT id, delivered FROM attempts WHERE destination = $1 AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4) d`,
+        [destination, first, last, limit],
+      )
+      const { newest } = rows[0] ?? NONE
+      if (rows[0] === undefined || newest === null) return NONE
+      const { rows: repeated } = await database.query<{ doc: string; indexes: number[] }>(
+        `SELECT d.doc, r.indexes FROM attempts d CROSS JOIN LATERAL (
+           SELECT array_agg(r.idx) AS indexes FROM replays r
+           WHERE r.segment = d.segment AND r.destination = d.destination AND r.origin > d.origin AND ${PENDING_OR_DELIVERED}) r
+         WHERE d.destination = $1 AND d.id >= $2 AND d.id <= $3 AND d.delivered > 0 AND r.indexes IS NOT NULL`,
+        [destination, first, newest],
+      )
+      let replayed = 0
+      for (const { doc, indexes } of repeated) {
+        const again = new Set(indexes)
+        for (const [state, , of] of (JSON.parse(doc) as AttemptDoc).f) {
+          if (state === 'delivered') replayed += of.filter((index) => again.has(index)).length
+        }
+      }
+      return { ...rows[0], replayed }
+    },
+
+    countByIds: (deliveryIds) =>
+      database.transaction(
+        async (ask) => {
+          const deliveries = (await resolveDeliveryIds(replayRows(ask, ids), deliveryIds)).filter((delivery) => delivery !== undefined)
+          return deliveries.length === 0 ? [] : rowsOf(ask)(NAMED, NAMED.values({ deliveries }))
+        },
+        { readOnly: true },
+      ),
+  }
 }

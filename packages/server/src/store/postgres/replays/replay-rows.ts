@@ -1,6 +1,6 @@
 // The row port for replaying deliveries, within one transaction. Some methods lock the rows they read until the commit.
 
-import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
+import { LEAD_MS, PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import {
   type JobStatus,
   type PartRow,
@@ -8,7 +8,6 @@ import {
   type SameMessage,
   replayRows as sharedReplayRows,
 } from '../../replays/replay-rows.ts'
-import { LEAD_MS } from '../../replays/replay-states.ts'
 import type { ReplayStep } from '../../store.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { type Ask, rowsOf } from '../session/database.ts'

@@ -1,7 +1,7 @@
 // Counts over time. Several nodes add to the same minute at once. Each locks the rows it adds to, all nodes in the same order, and adds to
 // the values that it reads under the lock.
 
-import { addStats, HOUR_MS, MINUTE_MS, type StatRows, type StoredStat } from '../../history/stats.ts'
+import { addStats, type StatRows, type StoredStat } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
@@ -9,8 +9,6 @@ import type { Ask } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 import { MARKER } from '../tables/ledger-deltas.ts'
-
-const DROPPED_PER_STEP = 1_000
 
 /** Rows that are added in one transaction, and the id of the marker that proves its commit. */
 interface Batch {
@@ -49,18 +47,6 @@ export class Stats {
       if (count > 0) await addStats(statRows(ask), batch.rows)
     })
     this.#uncertain.delete(batch)
-  }
-
-  /** Drops some of the counts from before these times, and returns how many. Skips rows that another node is dropping or adding to. */
-  async drop(minutesBeforeMs: number, hoursBeforeMs: number): Promise<number> {
-    const of = (step: string, before: string): string =>
-      `(SELECT kind, subject, step, at FROM stats WHERE step = ${step} AND at < ${before} LIMIT ${DROPPED_PER_STEP} FOR UPDATE SKIP LOCKED)`
-    const { count } = await this.#context.database.query(
-      `WITH minutes AS ${of('$1', '$2')}, hours AS ${of('$3', '$4')}
-       DELETE FROM stats WHERE (kind, subject, step, at) IN (TABLE minutes UNION ALL TABLE hours)`,
-      [MINUTE_MS, Math.floor(minutesBeforeMs), HOUR_MS, Math.floor(hoursBeforeMs)],
-    )
-    return count
   }
 }
 

@@ -3,7 +3,7 @@
 // still be missing.
 
 import type { Ask, Database } from '../session/database.ts'
-import { readSetting } from '../tables/settings.ts'
+import { readSetting } from '../tables/sql.ts'
 import { SchemaProblem } from './migrate.ts'
 
 const SETTING = 'moved_from_sqlite'

@@ -2,7 +2,7 @@
 // in quarantine. Called by the node that drops old data, after the segments with pending deliveries were pinned.
 
 import { purgeAttempts } from '../../deletions/purged-attempts.ts'
-import { type SegmentToTrim, type TrimmedSegment, trimSegment } from '../../quarantine/trim-segment.ts'
+import { type SegmentToTrim, type TrimmedSegment, trimSegment } from '../../deletions/purged-content.ts'
 import { type Ask, transact } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
 import { attemptTextRows } from '../tables/attempt-text.ts'

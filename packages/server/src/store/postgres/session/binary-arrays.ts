@@ -3,100 +3,67 @@
 
 import { Buffer } from 'node:buffer'
 
-const OID = { bool: 16, bytea: 17, int8: 20, int4: 23, text: 25, uuid: 2950 }
 const HEADER = 20
 
-function header(oid: number, count: number, bytes: number, hasNulls: boolean): Buffer {
-  const buffer = Buffer.allocUnsafe(HEADER + bytes)
-  buffer.writeInt32BE(count === 0 ? 0 : 1, 0)
-  buffer.writeInt32BE(hasNulls ? 1 : 0, 4)
-  buffer.writeInt32BE(oid, 8)
-  buffer.writeInt32BE(count, 12)
-  buffer.writeInt32BE(1, 16)
-  // An empty array has no dimensions.
-  return count === 0 ? buffer.subarray(0, 12) : buffer
+/** How a value that is not null is written. */
+interface Encoding<Value> {
+  /** The type's number in the server's catalogue. */
+  oid: number
+  bytesOf: (value: Value) => number
+  /** Returns the position after the value. */
+  write: (buffer: Buffer, value: Value, at: number) => number
 }
 
-export function int8s(values: readonly (string | number | null)[]): Buffer {
-  const nulls = values.reduce((sum: number, value) => sum + (value === null ? 1 : 0), 0)
-  const buffer = header(OID.int8, values.length, values.length * 12 - nulls * 8, nulls > 0)
-  let at = HEADER
-  for (const value of values) {
-    if (value === null) {
-      at = buffer.writeInt32BE(-1, at)
-      continue
-    }
-    at = buffer.writeInt32BE(8, at)
-    at = buffer.writeBigInt64BE(BigInt(value), at)
-  }
-  return buffer
-}
-
-export function int4s(values: readonly number[]): Buffer {
-  const buffer = header(OID.int4, values.length, values.length * 8, false)
-  let at = HEADER
-  for (const value of values) {
-    at = buffer.writeInt32BE(4, at)
-    at = buffer.writeInt32BE(value, at)
-  }
-  return buffer
-}
-
-export function bools(values: readonly boolean[]): Buffer {
-  const buffer = header(OID.bool, values.length, values.length * 5, false)
-  let at = HEADER
-  for (const value of values) {
-    at = buffer.writeInt32BE(1, at)
-    at = buffer.writeUInt8(value ? 1 : 0, at)
-  }
-  return buffer
-}
-
-export function texts(values: readonly (string | null)[]): Buffer {
-  let bytes = 0
+function encoded<Value>({ oid, bytesOf, write }: Encoding<Value>, values: readonly (Value | null)[]): Buffer {
+  let bytes = HEADER
   let hasNulls = false
   for (const value of values) {
     if (value === null) hasNulls = true
-    bytes += 4 + (value === null ? 0 : Buffer.byteLength(value))
+    bytes += 4 + (value === null ? 0 : bytesOf(value))
   }
-  const buffer = header(OID.text, values.length, bytes, hasNulls)
+  const buffer = Buffer.allocUnsafe(bytes)
+  buffer.writeInt32BE(values.length === 0 ? 0 : 1, 0)
+  buffer.writeInt32BE(hasNulls ? 1 : 0, 4)
+  buffer.writeInt32BE(oid, 8)
+  // An empty array has no dimensions.
+  if (values.length === 0) return buffer.subarray(0, 12)
+  buffer.writeInt32BE(values.length, 12)
+  buffer.writeInt32BE(1, 16)
   let at = HEADER
   for (const value of values) {
-    if (value === null) {
-      at = buffer.writeInt32BE(-1, at)
-      continue
-    }
-    const length = buffer.write(value, at + 4)
-    at = buffer.writeInt32BE(length, at) + length
+    const end = value === null ? at + 4 : write(buffer, value, at + 4)
+    buffer.writeInt32BE(value === null ? -1 : end - at - 4, at)
+    at = end
   }
   return buffer
 }
 
-export function byteas(values: readonly Uint8Array[]): Buffer {
-  const bytes = values.reduce((sum, value) => sum + 4 + value.length, 0)
-  const buffer = header(OID.bytea, values.length, bytes, false)
-  let at = HEADER
-  for (const value of values) {
-    at = buffer.writeInt32BE(value.length, at)
+const INT8: Encoding<string | number> = {
+  oid: 20,
+  bytesOf: () => 8,
+  write: (buffer, value, at) => buffer.writeBigInt64BE(BigInt(value), at),
+}
+const INT4: Encoding<number> = { oid: 23, bytesOf: () => 4, write: (buffer, value, at) => buffer.writeInt32BE(value, at) }
+const BOOL: Encoding<boolean> = { oid: 16, bytesOf: () => 1, write: (buffer, value, at) => buffer.writeUInt8(value ? 1 : 0, at) }
+const TEXT: Encoding<string> = {
+  oid: 25,
+  bytesOf: (value) => Buffer.byteLength(value),
+  write: (buffer, value, at) => at + buffer.write(value, at),
+}
+const BYTEA: Encoding<Uint8Array> = {
+  oid: 17,
+  bytesOf: ({ length }) => length,
+  write(buffer, value, at) {
     buffer.set(value, at)
-    at += value.length
-  }
-  return buffer
+    return at + value.length
+  },
 }
+const UUID = { ...BYTEA, oid: 2950 }
 
+export const int8s = (values: readonly (string | number | null)[]): Buffer => encoded(INT8, values)
+export const int4s = (values: readonly number[]): Buffer => encoded(INT4, values)
+export const bools = (values: readonly boolean[]): Buffer => encoded(BOOL, values)
+export const texts = (values: readonly (string | null)[]): Buffer => encoded(TEXT, values)
+export const byteas = (values: readonly Uint8Array[]): Buffer => encoded(BYTEA, values)
 /** Each value has 16 bytes or is null. */
-export function uuids(values: readonly (Uint8Array | null)[]): Buffer {
-  const nulls = values.reduce((sum: number, value) => sum + (value === null ? 1 : 0), 0)
-  const buffer = header(OID.uuid, values.length, values.length * 20 - nulls * 16, nulls > 0)
-  let at = HEADER
-  for (const value of values) {
-    if (value === null) {
-      at = buffer.writeInt32BE(-1, at)
-      continue
-    }
-    at = buffer.writeInt32BE(16, at)
-    buffer.set(value, at)
-    at += 16
-  }
-  return buffer
-}
+export const uuids = (values: readonly (Uint8Array | null)[]): Buffer => encoded(UUID, values)

@@ -3,7 +3,7 @@
 // In the database they are 64-bit integers. Here they are strings, always of 19 digits (from 1985 to 2109), so that they compare
 // as text like they do as numbers.
 
-import type { RowOrder } from '../../encoding/row-port.ts'
+import type { RowOrder } from '../../encoding/sql.ts'
 
 const NODE_BITS = 9n
 const COUNTER_BITS = 12n

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { FINGERPRINT_WORDS, type Seed } from '../../encoding/fingerprint.ts'
 import type { Database } from '../session/database.ts'
-import { readSetting } from './settings.ts'
+import { readSetting } from './sql.ts'
 
 export const SEED_SETTING = 'seed'
 

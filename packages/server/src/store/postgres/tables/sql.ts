@@ -1,8 +1,10 @@
-// The SQL that both adapters share (encoding/sql.ts), for PostgreSQL.
+// The SQL that both adapters share (encoding/sql.ts), for PostgreSQL, and the settings, which are read with it.
 
+import type { SettingRows } from '../../configuration/configuration-rows.ts'
+import { configurationTables } from '../../configuration/configuration-tables.ts'
 import type { Sql, SqlValue } from '../../encoding/sql.ts'
 import type { Value } from '../session/connection.ts'
-import type { Ask } from '../session/database.ts'
+import type { Ask, Database } from '../session/database.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 import { POSTGRES_ROWS } from './ids.ts'
 
@@ -34,4 +36,15 @@ export function sqlOf(ask: Ask): Sql<string> {
     flag: (value) => value as never,
     lock: (clause) => clause,
   }
+}
+
+export function createSettings(database: Database): SettingRows {
+  return {
+    ...configurationTables(sqlOf(database.ask)),
+    useAssertion: (...use) => database.transaction((ask) => configurationTables(sqlOf(ask)).useAssertion(...use)),
+  }
+}
+
+export function readSetting(ask: Ask, name: string): Promise<string | undefined> {
+  return configurationTables(sqlOf(ask)).getSetting(name)
 }

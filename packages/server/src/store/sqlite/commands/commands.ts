@@ -1,24 +1,87 @@
 // All commands of the writing thread, and the types of commands and replies, which are derived from them. Most are methods of a topic, which
 // run in the transaction of their group; those that run at another time, or for which nobody waits, are commands of their own.
 
+import { configurationTables } from '../../configuration/configuration-tables.ts'
+import { completeStep } from '../../deletions/deletion-completion.ts'
+import type { DeletionDraft } from '../../deletions/deletions.ts'
+import { dropAudit } from '../../history/audit-log.ts'
+import { type DocumentRow, documentRows } from '../../history/documents.ts'
+import { addStats, dropStats } from '../../history/stats.ts'
+import { deleteMessages, releaseMessages } from '../../quarantine/end-quarantine.ts'
+import { changeJob, dropJobs, insertJob, type JobSettings, type NewJobRow } from '../../replays/replay-rows.ts'
+import { makeStep, replayOne } from '../../replays/replay-steps.ts'
+import type { ReleasedMessage, ReplayStep, StatRow } from '../../store.ts'
+import { statRows } from '../rows/book-rows.ts'
+import { deletionRows } from '../rows/deletion-rows.ts'
+import { quarantineChanges } from '../writing/quarantine-rows.ts'
+import { replayRows } from '../writing/replay-rows.ts'
+import type { PinnedSegments } from '../writing/retention.ts'
+import { createDeletion, Purges } from '../writing/write-deletions.ts'
 import type { WriterContext } from '../writing/writer-context.ts'
-import { bookCommands, bookWrites } from './book-commands.ts'
-import { configurationWrites } from './configuration-writes.ts'
-import { deletionWrites } from './deletion-writes.ts'
-import { documentWrites } from './document-writes.ts'
 import { messageCommands } from './message-commands.ts'
-import type { Noted } from './protocol.ts'
-import { quarantineWrites } from './quarantine-writes.ts'
-import { replayWrites } from './replay-writes.ts'
+import type { Noted, WriterCommand } from './protocol.ts'
 
+/** The topics whose methods can be called. Each method runs in the transaction of its group. */
 function createTopics(context: WriterContext) {
+  const { rows } = context
+  const documents = documentRows(rows)
+  const purges = new Purges(context)
+  context.transactionListeners.push(purges)
+  const quarantined = quarantineChanges(context)
+  const replaying = replayRows(context)
   return {
-    configuration: configurationWrites(context),
-    documents: documentWrites(context),
-    deletions: deletionWrites(context),
-    quarantine: quarantineWrites(context),
-    replays: replayWrites(context),
-    books: bookWrites(context),
+    /** Secrets are already encrypted: this thread has no key. */
+    configuration: {
+      ...configurationTables(rows),
+      suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): void {
+        const insert = 'INSERT OR IGNORE INTO suppressions (source, user_id, since) SELECT num, ?, ? FROM sources WHERE id = ?'
+        for (const sourceId of sourceIds) for (const userId of userIds) rows.run(insert, [userId, atMs, sourceId])
+      },
+      unsuppress(sourceIds: readonly string[], userId: string): void {
+        const remove = 'DELETE FROM suppressions WHERE user_id = ? AND source = (SELECT num FROM sources WHERE id = ?)'
+        for (const sourceId of sourceIds) rows.run(remove, [userId, sourceId])
+      },
+    },
+    documents: {
+      drop: documents.drop,
+      async write(kind: string, changed: readonly DocumentRow[], deleted: readonly string[]): Promise<void> {
+        const put = 'INSERT OR REPLACE INTO documents (kind, key, at, doc) VALUES (?, ?, ?, ?)'
+        for (const { key, atMs, doc } of changed) rows.run(put, [kind, key, atMs, doc])
+        await documents.delete(kind, deleted)
+      },
+    },
+    deletions: {
+      /** Also creates the delete messages, which stay claimed until they are released. */
+      create: (draft: DeletionDraft) => createDeletion(context, draft),
+      /** Returns `end`: only messages that were accepted before it are purged. */
+      purgeStep: (deletion: number) => purges.step(deletion),
+      /** Returns the row id of the deletion that was checked, or null if there is none after `after`. */
+      completeStep: (after: number, beforeMs: number, pseudonymKey: string) =>
+        completeStep(deletionRows(rows), after, beforeMs, pseudonymKey),
+    },
+    /** Each method returns false if none of the messages was in quarantine. */
+    quarantine: {
+      async release(messages: readonly ReleasedMessage[], atMs: number) {
+        const reply = await releaseMessages(quarantined, messages, atMs)
+        return reply.ids.length > 0 && reply
+      },
+      async delete(ids: readonly string[], atMs: number, outcome: 'deleted' | 'expired') {
+        const deleted = await deleteMessages(quarantined, ids, atMs, outcome)
+        return deleted.length > 0 && deleted
+      },
+    },
+    replays: {
+      replay: (deliveryId: string, atMs: number) => replayOne(replaying, deliveryId, atMs),
+      insert: (row: NewJobRow<number>) => insertJob(rows, row),
+      change: (id: string, before: JobSettings, after: JobSettings) => changeJob(rows, id, before, after),
+      step: (step: ReplayStep, atMs: number) => makeStep(replaying, step, () => atMs),
+      drop: (beforeMs: number) => dropJobs(rows, beforeMs),
+    },
+    /** Each method returns how many rows were dropped. */
+    books: {
+      dropStats: (minutesBeforeMs: number, hoursBeforeMs: number) => dropStats(rows, minutesBeforeMs, hoursBeforeMs),
+      dropAudit: (beforeMs: number) => dropAudit(rows, beforeMs),
+    },
   }
 }
 
@@ -33,10 +96,19 @@ export interface Call {
 
 export function createCommands(context: WriterContext) {
   const topics = createTopics(context) as unknown as Record<string, Record<string, (...args: readonly unknown[]) => unknown>>
+  const stats = statRows(context.rows)
+  const { retention } = context
   const run = ({ topic, name, args }: Call): unknown => topics[topic]?.[name]?.(...args)
   return {
     ...messageCommands(context),
-    ...bookCommands(context),
+    addStats: { run: ({ rows: added }: { rows: readonly StatRow[] }) => addStats(stats, added), lazy: true },
+    /** Does nothing itself: the group writer writes the audit entry that every command may carry. */
+    note: { run: () => {} },
+    /** Returns the row id before which rows are dropped. */
+    retentionBegin: { run: ({ beforeMs }: { beforeMs: number }) => retention.begin(beforeMs), outside: 'after' },
+    retentionPin: { run: (segments: PinnedSegments) => retention.pin(segments), outside: 'after' },
+    /** False when all older rows have been dropped. */
+    retentionStep: { run: () => retention.step() },
     call: { run },
     /** Makes several calls as one: all are committed, or none. Returns the list of their replies. */
     together: {
@@ -46,7 +118,7 @@ export function createCommands(context: WriterContext) {
         return replies
       },
     },
-  }
+  } satisfies Record<string, WriterCommand>
 }
 
 type Commands = ReturnType<typeof createCommands>

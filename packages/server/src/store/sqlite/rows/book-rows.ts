@@ -2,6 +2,7 @@
 
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import { type BookRows, readRejections, recountQuarantined } from '../../history/book-rows.ts'
+import type { StatRows, StoredStat } from '../../history/stats.ts'
 import type { LedgerRow, SourceCounts } from '../../store.ts'
 import { msOfRowId } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
@@ -69,4 +70,18 @@ export function readSourceCounts(rows: Rows): SourceCounts[] {
 function withDestinationIds(rows: Rows, counts: string): LedgerRow[] {
   return rows.all(`SELECT d.id AS destinationId, owed, delivered, pending, failed, expired, cancelled
     FROM (${counts}) JOIN destinations d ON d.num = destination ORDER BY destination`)
+}
+
+/** Only the writing thread adds counts, so no locks are needed. */
+export function statRows(rows: Rows): StatRows {
+  return {
+    stored: (keys) =>
+      keys.flatMap(({ kind, subject, step, at }) =>
+        rows.all<StoredStat>('SELECT * FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at = ?', [kind, subject, step, at]),
+      ),
+    put(stats) {
+      for (const { kind, subject, step, at, doc } of stats)
+        rows.run('INSERT OR REPLACE INTO stats (kind, subject, step, at, doc) VALUES (?, ?, ?, ?, ?)', [kind, subject, step, at, doc])
+    },
+  }
 }

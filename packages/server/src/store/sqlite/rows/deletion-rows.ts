@@ -1,6 +1,7 @@
-// The row port of deletion requests and suppressions, for SQLite.
+// The row ports of deletion requests, of suppressions and of the text of attempts, for SQLite.
 
 import { type DeletionRows, type SuppressionRow, deletionRows as sharedRows, type TargetRow } from '../../deletions/deletion-rows.ts'
+import { type AttemptTextRows, attemptTextRows as sharedTextRows } from '../../deletions/purged-attempts.ts'
 import { overwriting } from '../schema/database.ts'
 import type { Rows } from '../schema/rows.ts'
 
@@ -58,4 +59,12 @@ export function deletionRows(rows: Rows): DeletionRows<number> {
           ])
       }),
   })
+}
+
+export function attemptTextRows(rows: Rows): AttemptTextRows<number> {
+  return sharedTextRows(rows, (attempts) =>
+    overwriting(rows.database, () => {
+      for (const { id, doc } of attempts) rows.run('UPDATE attempts SET doc = ? WHERE id = ?', [doc, id])
+    }),
+  )
 }

@@ -2,7 +2,7 @@
 // a time range is a range of row ids, for reading as for dropping a day. Row ids are exact in a double until the year 2109. If the clock
 // goes back, row ids continue from the last one, ahead of the clock.
 
-import type { RowOrder } from '../../encoding/row-port.ts'
+import type { RowOrder } from '../../encoding/sql.ts'
 
 const PER_MS = 2048
 /** An upper bound for the ids that were assigned after the newest one that is found at a start: half a second at the highest rate. */

@@ -6,7 +6,7 @@ import { unpackBody } from '../../encoding/body-bytes.ts'
 import { absentIndexes, owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import { readTrace } from '../../encoding/trace-column.ts'
 import type { ClaimRequest, Shipment, TraceContext } from '../../store.ts'
-import type { ShipmentRow } from '../rows/delivery-rows.ts'
+import type { ShipmentRow } from '../rows/history-rows.ts'
 import type { Rows } from '../schema/rows.ts'
 import type { Claims } from './claims.ts'
 

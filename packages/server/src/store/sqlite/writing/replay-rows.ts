@@ -1,6 +1,6 @@
 // The row port of replays, in the writing thread. Nobody else writes during its transaction, so no locks are needed.
 
-import { PENDING_OR_DELIVERED, RELEASED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
+import { LEAD_MS, PENDING_OR_DELIVERED, RELEASED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import {
   type OwedAgain,
   type PartRow,
@@ -8,7 +8,6 @@ import {
   type SameMessage,
   replayRows as sharedReplayRows,
 } from '../../replays/replay-rows.ts'
-import { LEAD_MS } from '../../replays/replay-states.ts'
 import { resolveOrigins } from '../rows/origins.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'

@@ -4,10 +4,10 @@
 // are added to the ledger's archive in the same transaction, so that the ledger can still be recounted from rows.
 
 import { purgeAttempts } from '../../deletions/purged-attempts.ts'
+import { trimSegment } from '../../deletions/purged-content.ts'
 import { absentIndexes, type Routes, type StoredPart } from '../../encoding/stored-parts.ts'
-import { trimSegment } from '../../quarantine/trim-segment.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
-import { attemptTextRows } from '../rows/attempt-text.ts'
+import { attemptTextRows } from '../rows/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'
 import { type RowIds, rowIdAt } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'

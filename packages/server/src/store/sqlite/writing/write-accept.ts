@@ -2,8 +2,7 @@
 // and the counts. If every message is a duplicate, only the counts are written.
 
 import type { StatementSync } from 'node:sqlite'
-import { freshShipment } from '../../delivery/fresh-shipment.ts'
-import type { Accepted } from '../../delivery/hand-to-delivery.ts'
+import { type Accepted, freshShipment } from '../../delivery/hand-to-delivery.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { type Routes, storedSkips } from '../../encoding/stored-parts.ts'

@@ -2,7 +2,7 @@
 
 import { recordRow } from '../../encoding/settlement.ts'
 import { absentIndexes, owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
-import type { ShipmentRow } from '../rows/delivery-rows.ts'
+import type { ShipmentRow } from '../rows/history-rows.ts'
 import type { WriterContext } from './writer-context.ts'
 
 /** The number of deliveries, each of which needs a row: about 5 ms of a commit that others wait for. */

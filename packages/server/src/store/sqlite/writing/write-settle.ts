@@ -4,7 +4,7 @@
 
 import type { StatementSync } from 'node:sqlite'
 import { type LetterContent, letterContent } from '../../delivery/dead-letters.ts'
-import { writeProgress } from '../../encoding/attempt-doc.ts'
+import { type AttemptDoc, writeProgress } from '../../encoding/attempt-doc.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
@@ -14,10 +14,8 @@ import type { Duplicates } from '../keys/duplicates.ts'
 import type { RowIds } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
 import type { Claims } from './claims.ts'
-import type { Ledger } from './ledger.ts'
-import type { OwedShipments } from './owed-shipments.ts'
-import { LetterWriter } from './write-letters.ts'
-import { recordOutcome } from './write-replay-outcomes.ts'
+import type { Ledger } from './group-counts.ts'
+import { LetterWriter, type OwedShipments } from './owed-shipments.ts'
 
 export interface SettleCommand {
   destinationId: string
@@ -190,4 +188,34 @@ export class SettleWriter {
   rolledBack(): void {
     this.#ended.length = 0
   }
+}
+
+const FIRST = 'UPDATE replays SET state = ? WHERE origin = ? AND idx = ? AND state IS NULL'
+const COUNT =
+  'UPDATE replay_jobs SET delivered = delivered + ?, failed = failed + ?, expired = expired + ?, cancelled = cancelled + ? WHERE num = ?'
+
+/**
+ * Records the outcomes of replays: the state of each replay, and the counts of its job. PostgreSQL appends the counts instead, so that nodes
+ * do not wait for each other.
+ */
+function recordOutcome(rows: Rows, destination: number, record: RecordRow<number>): void {
+  const { origin, attempt, delivered, failed, expired, cancelled, doc } = record
+  const { r, f } = JSON.parse(doc) as AttemptDoc
+  let attempted = 0
+  for (const [state, , indexes] of f) {
+    for (const index of indexes) {
+      if (rows.run(FIRST, [state, origin, index]) === 1) attempted++
+      else rows.run('UPDATE replays SET state = ? WHERE origin = ? AND idx = ?', [state, origin, index])
+    }
+  }
+  // Only the first attempt sets the state `retrying`.
+  if (attempt === 1) {
+    const tried = new Set(r.flatMap(([, , , , , , indexes]) => indexes))
+    for (const index of tried) attempted += rows.run(FIRST, ['retrying', origin, index])
+  }
+  const job = rows.all<{ job: number | null }>('SELECT job FROM replays WHERE origin = ? LIMIT 1', [origin])[0]?.job ?? null
+  if (job === null) return
+  if (attempted > 0)
+    rows.run('UPDATE replay_parts SET waiting = waiting - ? WHERE job = ? AND destination = ?', [attempted, job, destination])
+  if (f.length > 0) rows.run(COUNT, [delivered, failed, expired, cancelled, job])
 }

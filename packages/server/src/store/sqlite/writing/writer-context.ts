@@ -11,10 +11,9 @@ import { RowIds } from '../schema/row-ids.ts'
 import { Rows } from '../schema/rows.ts'
 import { readSetting } from '../schema/settings.ts'
 import { Claims } from './claims.ts'
-import { Ledger } from './ledger.ts'
+import { Ledger, SourceCounts } from './group-counts.ts'
 import { OwedShipments } from './owed-shipments.ts'
 import { Retention } from './retention.ts'
-import { SourceCounts } from './source-counts.ts'
 import { SettleWriter } from './write-settle.ts'
 
 export interface WriterOptions {

@@ -1,5 +1,6 @@
-// The row port of lists of deliveries, for SQLite.
+// The row ports of lists of messages and of deliveries, for SQLite.
 
+import type { Seed } from '../../encoding/fingerprint.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import {
   type DeliveryRows,
@@ -8,11 +9,14 @@ import {
   type ReplayLinks,
   deliveryRows as sharedDeliveryRows,
 } from '../../history/delivery-rows.ts'
+import { type FoundKey, type MessageRows, messageRows as sharedMessageRows } from '../../history/message-rows.ts'
 import { MAX_STEP_OF_PENDING, ROWS_PER_PAGE, steps } from '../../history/paging.ts'
+import type { SegmentLookups } from '../../history/segment-rows.ts'
+import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
+import { readSetting } from '../schema/settings.ts'
 import { readLedger } from './book-rows.ts'
 import { resolveOrigins } from './origins.ts'
-import { segmentLookups } from './segment-lookups.ts'
 
 export interface ShipmentRow {
   destination: number
@@ -89,5 +93,28 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
           [destination, String(origin)],
         )
         .map(({ due, parts }) => ({ dueAtMs: due, parts: JSON.parse(parts) as StoredPart<number>[] })),
+  })
+}
+
+export function segmentLookups(rows: Rows): SegmentLookups<number> {
+  return {
+    parseId: rowAndIndex,
+    seed: () => JSON.parse(readSetting(rows.database, 'dedup_seed') as string) as Seed,
+    destinationIds: () => (num) => rows.destinations.id(num),
+  }
+}
+
+/** Only the writing thread can find a messageId, so it is asked first, and its result is passed here as `found`. */
+export function messageRows(rows: Rows, found: readonly FoundKey<number>[]): MessageRows<number> {
+  return sharedMessageRows(rows, {
+    ...segmentLookups(rows),
+    source: (id) => rows.sources.num(id),
+    find: () => [...found].sort((a, b) => b.segment - a.segment),
+    replays: (messages) =>
+      rows.all(
+        `SELECT m.key AS at, r.origin, r.destination FROM json_each(?) m
+         JOIN replays r ON r.segment = m.value->>'segment' AND r.idx = m.value->>'index' ORDER BY r.origin`,
+        [JSON.stringify(messages)],
+      ),
   })
 }
