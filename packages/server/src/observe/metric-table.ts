@@ -20,209 +20,138 @@ export interface Metric {
 const SOURCE = ['source'] as const
 const DESTINATION = ['destination'] as const
 
+type Make = (name: string, labels: readonly string[], help: string, bounds?: readonly number[]) => Metric
+
+const made =
+  (type: Metric['type'], origin: MetricOrigin): Make =>
+  (name, labels, help, bounds) => ({ name, type, labels, origin, help, ...(bounds === undefined ? {} : { bounds }) })
+const storedCounter = made('counter', 'store')
+const storedGauge = made('gauge', 'store')
+const counter = made('counter', 'process')
+const gauge = made('gauge', 'process')
+const histogram = made('histogram', 'process')
+
 export const METRICS = {
-  accepted: metric('switchyard_messages_accepted_total', 'counter', SOURCE, 'store', 'Messages accepted, without duplicates.'),
-  duplicates: metric(
+  accepted: storedCounter('switchyard_messages_accepted_total', SOURCE, 'Messages accepted, without duplicates.'),
+  duplicates: storedCounter(
     'switchyard_messages_duplicate_total',
-    'counter',
     SOURCE,
-    'store',
     'Messages dropped as duplicates of messages that were already accepted.',
   ),
-  suppressed: metric(
-    'switchyard_messages_suppressed_total',
-    'counter',
-    SOURCE,
-    'store',
-    'Messages dropped because their user is suppressed.',
-  ),
-  quarantined: metric(
-    'switchyard_messages_quarantined',
-    'gauge',
-    SOURCE,
-    'store',
-    'Messages in quarantine, because they violate a tracking plan.',
-  ),
-  released: metric('switchyard_messages_released_total', 'counter', SOURCE, 'store', 'Messages released from quarantine.'),
-  deleted: metric('switchyard_messages_quarantine_deleted_total', 'counter', SOURCE, 'store', 'Messages deleted from quarantine.'),
-  rejected: metric(
+  suppressed: storedCounter('switchyard_messages_suppressed_total', SOURCE, 'Messages dropped because their user is suppressed.'),
+  quarantined: storedGauge('switchyard_messages_quarantined', SOURCE, 'Messages in quarantine, because they violate a tracking plan.'),
+  released: storedCounter('switchyard_messages_released_total', SOURCE, 'Messages released from quarantine.'),
+  deleted: storedCounter('switchyard_messages_quarantine_deleted_total', SOURCE, 'Messages deleted from quarantine.'),
+  rejected: storedCounter(
     'switchyard_messages_rejected_total',
-    'counter',
     ['source', 'code'],
-    'store',
     'Messages rejected, by error code. The source is "unknown" if it could not be determined, for example because of an unknown write key.',
   ),
-  warned: metric(
+  warned: counter(
     'switchyard_message_warnings_total',
-    'counter',
     ['source', 'code'],
-    'process',
     'Accepted messages with a value that was ignored or is probably wrong, by code: timestamp_invalid, sent_at_invalid, timestamp_in_future.',
   ),
-  owed: metric(
+  owed: storedCounter(
     'switchyard_deliveries_owed_total',
-    'counter',
     DESTINATION,
-    'store',
     'Deliveries created: messages routed to the destination, and replays.',
   ),
-  delivered: metric('switchyard_deliveries_delivered_total', 'counter', DESTINATION, 'store', 'Deliveries that succeeded.'),
-  failed: metric('switchyard_deliveries_failed_total', 'counter', DESTINATION, 'store', 'Deliveries that failed permanently.'),
-  expired: metric(
-    'switchyard_deliveries_expired_total',
-    'counter',
-    DESTINATION,
-    'store',
-    'Deliveries that did not succeed within the retry window.',
-  ),
-  cancelled: metric(
+  delivered: storedCounter('switchyard_deliveries_delivered_total', DESTINATION, 'Deliveries that succeeded.'),
+  failed: storedCounter('switchyard_deliveries_failed_total', DESTINATION, 'Deliveries that failed permanently.'),
+  expired: storedCounter('switchyard_deliveries_expired_total', DESTINATION, 'Deliveries that did not succeed within the retry window.'),
+  cancelled: storedCounter(
     'switchyard_deliveries_cancelled_total',
-    'counter',
     DESTINATION,
-    'store',
     'Deliveries that were cancelled before they succeeded or failed.',
   ),
-  pending: metric(
-    'switchyard_deliveries_pending',
-    'gauge',
-    DESTINATION,
-    'store',
-    'Deliveries that are waiting for an attempt or in flight.',
-  ),
-  oldestPending: metric(
+  pending: storedGauge('switchyard_deliveries_pending', DESTINATION, 'Deliveries that are waiting for an attempt or in flight.'),
+  oldestPending: storedGauge(
     'switchyard_oldest_pending_age_seconds',
-    'gauge',
     DESTINATION,
-    'store',
     'The time since the message of the oldest pending delivery was accepted; 0 if none is pending.',
   ),
-  ledger: metric(
+  ledger: storedGauge(
     'switchyard_ledger',
-    'gauge',
     ['state'],
-    'store',
     'Deliveries of all destinations, including deleted ones, by state. owed is the sum of the other states.',
   ),
-  sourceInfo: metric('switchyard_source_info', 'gauge', ['source', 'name'], 'process', 'Always 1: the name of each source.'),
-  destinationInfo: metric(
-    'switchyard_destination_info',
-    'gauge',
-    ['destination', 'name'],
-    'process',
-    'Always 1: the name of each destination.',
-  ),
-  retried: metric(
+  sourceInfo: gauge('switchyard_source_info', ['source', 'name'], 'Always 1: the name of each source.'),
+  destinationInfo: gauge('switchyard_destination_info', ['destination', 'name'], 'Always 1: the name of each destination.'),
+  retried: counter(
     'switchyard_deliveries_retried_total',
-    'counter',
     DESTINATION,
-    'process',
     'Retries scheduled. A delivery counts once for each of its retries.',
   ),
-  attemptSeconds: metric(
+  attemptSeconds: histogram(
     'switchyard_attempt_duration_seconds',
-    'histogram',
     ['destination', 'outcome'],
-    'process',
     'Duration of requests to webhooks. The outcome is success, temporary (a failure that is retried) or permanent (a failure that is not).',
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   ),
-  deliverySeconds: metric(
+  deliverySeconds: histogram(
     'switchyard_delivery_latency_seconds',
-    'histogram',
     DESTINATION,
-    'process',
     'Time from accepting a message to delivering it, including retries, without replays.',
     [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600, 14_400],
   ),
-  inFlight: metric(
-    'switchyard_requests_in_flight',
-    'gauge',
-    DESTINATION,
-    'process',
-    'Requests to webhooks that are waiting for a response.',
-  ),
-  breaker: metric(
+  inFlight: gauge('switchyard_requests_in_flight', DESTINATION, 'Requests to webhooks that are waiting for a response.'),
+  breaker: gauge(
     'switchyard_breaker_state',
-    'gauge',
     ['destination', 'state'],
-    'process',
     '1 for the current state of the circuit breaker (closed, open or probing), 0 for the other states.',
   ),
-  ingestPaced: metric(
+  ingestPaced: gauge(
     'switchyard_ingest_paced',
-    'gauge',
     [],
-    'process',
     '1 while requests to the tracking API are handled more slowly, because deliveries to a healthy destination fall behind.',
   ),
-  requestsDelayed: metric(
+  requestsDelayed: counter(
     'switchyard_ingest_requests_delayed_total',
-    'counter',
     [],
-    'process',
     'Requests to the tracking API that waited because deliveries to a healthy destination fell behind.',
   ),
-  requestsRefused: metric(
+  requestsRefused: counter(
     'switchyard_ingest_requests_refused_total',
-    'counter',
     [],
-    'process',
     'Requests to the tracking API that were answered with 503 because they would have waited for too long, or because of SWITCHYARD_MAX_BACKLOG.',
   ),
-  storeWritable: metric(
+  storeWritable: gauge(
     'switchyard_store_writable',
-    'gauge',
     [],
-    'process',
     '1 if the store accepts writes. While it is 0, requests to the tracking API are answered with 503.',
   ),
-  storeReadable: metric(
+  storeReadable: gauge(
     'switchyard_store_readable',
-    'gauge',
     [],
-    'process',
     '1 if the store responded to this scrape in time. If it is 0, the metrics that are read from the store are missing.',
   ),
-  commitSeconds: metric(
+  commitSeconds: histogram(
     'switchyard_store_commit_duration_seconds',
-    'histogram',
     [],
-    'process',
     'Duration of transactions until they are durable.',
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
   ),
-  groupSize: metric(
+  groupSize: histogram(
     'switchyard_store_commit_commands',
-    'histogram',
     [],
-    'process',
     'Commands committed together in one transaction.',
     [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   ),
-  roundTrips: metric(
-    'switchyard_store_round_trips_total',
-    'counter',
-    [],
-    'process',
-    'Round trips to the PostgreSQL server; 0 with SQLite.',
-  ),
-  eventLoopLag: metric(
+  roundTrips: counter('switchyard_store_round_trips_total', [], 'Round trips to the PostgreSQL server; 0 with SQLite.'),
+  eventLoopLag: histogram(
     'switchyard_event_loop_lag_seconds',
-    'histogram',
     [],
-    'process',
     'Delay of a timer on the main thread, measured ten times a second.',
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
   ),
-  processes: metric(
+  processes: gauge(
     'switchyard_processes',
-    'gauge',
     ['state'],
-    'process',
     'Processes of this service by state: answered (reported to this scrape) or missing (did not report in time, or is being restarted).',
   ),
-  liveListeners: metric('switchyard_live_listeners', 'gauge', [], 'process', 'Open GET /api/live streams.'),
-  build: metric('switchyard_build_info', 'gauge', ['version'], 'process', 'Always 1: the version of the service.'),
+  liveListeners: gauge('switchyard_live_listeners', [], 'Open GET /api/live streams.'),
+  build: gauge('switchyard_build_info', ['version'], 'Always 1: the version of the service.'),
 } as const
 
 export type MetricKey = keyof typeof METRICS
@@ -253,15 +182,4 @@ export const PROCESS_METRICS: Readonly<Record<string, { type: Metric['type']; he
   nodejs_external_memory_bytes: { type: 'gauge', help: 'Memory outside the heap, such as buffers.' },
   nodejs_gc_duration_seconds: { type: 'histogram', help: 'Duration of garbage collections, by kind.' },
   nodejs_version_info: { type: 'gauge', help: 'Always 1: the version of Node.js.' },
-}
-
-function metric(
-  name: string,
-  type: Metric['type'],
-  labels: readonly string[],
-  origin: MetricOrigin,
-  help: string,
-  bounds?: readonly number[],
-): Metric {
-  return { name, type, labels, origin, help, ...(bounds === undefined ? {} : { bounds }) }
 }

@@ -139,17 +139,11 @@ export class Metrics implements Watcher {
     for (const id of this.#retried.keys()) if (id !== OTHER && !names.has(id)) this.#retried.delete(id)
     for (const id of this.#times.keys()) if (id !== OTHER && !this.#names.histograms.has(id)) this.#times.delete(id)
     const timed = Array.from(this.#times, ([destination, times]) => ({ destination, times }))
-    const retried = sums(
-      Array.from(destinations.keys(), (id) => [id, 0] as const),
-      names,
-    )
+    const retried = sums(destinations.values(), 'id', () => 0, names)
     for (const [destination, count] of this.#retried) retried.set(destination, count)
     const known = [...states()].filter(({ destinationId }) => destinations.has(destinationId))
     const inState = (state: BreakerState): Map<string, number> =>
-      sums(
-        known.map(({ destinationId, breaker }) => [destinationId, breaker === state ? 1 : 0] as const),
-        names,
-      )
+      sums(known, 'destinationId', ({ breaker }) => (breaker === state ? 1 : 0), names)
     return {
       sourceInfo: infos('source', sources, this.#names.sources),
       destinationInfo: infos('destination', destinations, names),
@@ -157,12 +151,7 @@ export class Metrics implements Watcher {
       warned: this.#warnedSamples(sources),
       attemptSeconds: attemptSamples(timed),
       deliverySeconds: deliverySamples(timed),
-      inFlight: gauge(
-        sums(
-          known.map(({ destinationId, inFlight }) => [destinationId, inFlight] as const),
-          names,
-        ),
-      ),
+      inFlight: gauge(sums(known, 'destinationId', ({ inFlight }) => inFlight, names)),
       breaker: BREAKER_STATES.flatMap((state) =>
         Array.from(inState(state), ([destination, value]) => ({ labels: { destination, state }, value })),
       ),
@@ -190,22 +179,15 @@ export class Metrics implements Watcher {
     const rows = ledger.filter(({ destinationId }) => known.destinations.has(destinationId))
     const sourceRows = sources.filter(({ sourceId }) => known.sources.has(sourceId))
     const now = wallMs()
-    const ofLedger = (name: 'owed' | 'delivered' | 'failed' | 'expired' | 'cancelled'): Sample[] =>
-      this.#counter(name).samples(
-        'destination',
-        rows.map((row) => [row.destinationId, row[name]] as const),
-        names.destinations,
-      )
-    const ofSources = (name: 'accepted' | 'duplicates' | 'suppressed' | 'released' | 'deleted'): Sample[] =>
-      this.#counter(name).samples(
-        'source',
-        sourceRows.map((row) => [row.sourceId, row[name]] as const),
-        names.sources,
-      )
-    const waits = sums(
-      rows.map(({ destinationId }) => [destinationId, 0] as const),
-      names.destinations,
-    )
+    const ofLedger = (name: 'owed' | 'delivered' | 'failed' | 'expired' | 'cancelled'): Sample[] => {
+      const values = rows.map((row) => [row.destinationId, row[name]] as const)
+      return this.#counter(name).samples('destination', values, names.destinations)
+    }
+    const ofSources = (name: 'accepted' | 'duplicates' | 'suppressed' | 'released' | 'deleted'): Sample[] => {
+      const values = sourceRows.map((row) => [row.sourceId, row[name]] as const)
+      return this.#counter(name).samples('source', values, names.sources)
+    }
+    const waits = sums(rows, 'destinationId', () => 0, names.destinations)
     for (const { destinationId, atMs } of oldest) {
       const key = names.destinations.has(destinationId) ? destinationId : OTHER
       if (waits.has(key)) waits.set(key, Math.max(waits.get(key) ?? 0, (now - atMs) / 1_000))
@@ -215,10 +197,7 @@ export class Metrics implements Watcher {
       duplicates: ofSources('duplicates'),
       suppressed: ofSources('suppressed'),
       quarantined: gauge(
-        sums(
-          sourceRows.map((row) => [row.sourceId, row.quarantined] as const),
-          names.sources,
-        ),
+        sums(sourceRows, 'sourceId', ({ quarantined }) => quarantined, names.sources),
         'source',
       ),
       released: ofSources('released'),
@@ -229,24 +208,15 @@ export class Metrics implements Watcher {
       failed: ofLedger('failed'),
       expired: ofLedger('expired'),
       cancelled: ofLedger('cancelled'),
-      pending: gauge(
-        sums(
-          rows.map((row) => [row.destinationId, row.pending] as const),
-          names.destinations,
-        ),
-      ),
+      pending: gauge(sums(rows, 'destinationId', ({ pending }) => pending, names.destinations)),
       oldestPending: gauge(waits),
       ledger: LEDGER_STATES.map((state) => ({ labels: { state }, value: ledger.reduce((sum, row) => sum + row[state], 0) })),
     }
   }
 
   #warnedSamples(known: Configuration['sources']): Sample[] {
-    return Array.from(this.#warned, ([code, bySource]) => {
-      for (const id of bySource.keys()) if (!known.has(id)) bySource.delete(id)
-      return this.#counter(`warned ${code}`)
-        .samples('source', [...bySource], this.#names.sources)
-        .map(({ labels, value }) => ({ labels: { ...labels, code }, value }))
-    }).flat()
+    for (const bySource of this.#warned.values()) for (const id of bySource.keys()) if (!known.has(id)) bySource.delete(id)
+    return this.#byCode('warned', this.#warned, this.#names.sources)
   }
 
   #rejected(rejections: StoreCounts['rejections'], known: Configuration): Sample[] {
@@ -258,11 +228,18 @@ export class Metrics implements Watcher {
       byCode.set(code, rows)
     }
     const names = { has: (id: string): boolean => id === UNKNOWN || this.#names.sources.has(id) }
-    return Array.from(byCode, ([code, rows]) =>
-      this.#counter(`rejected ${code}`)
-        .samples('source', rows, names)
-        .map(({ labels, value }) => ({ labels: { ...labels, code }, value })),
-    ).flat()
+    return this.#byCode('rejected', byCode, names)
+  }
+
+  #byCode(
+    name: string,
+    counts: ReadonlyMap<string, Iterable<readonly [sourceId: string, value: number]>>,
+    names: Pick<NamedSeries, 'has'>,
+  ): Sample[] {
+    return Array.from(counts, ([code, rows]) => {
+      const samples = this.#counter(`${name} ${code}`).samples('source', rows, names)
+      return samples.map(({ labels, value }) => ({ labels: { ...labels, code }, value }))
+    }).flat()
   }
 
   #counter(name: string): CounterWithOther {
@@ -311,11 +288,16 @@ export class Metrics implements Watcher {
 }
 
 /** Returns a sum for each id that has its own series, and one for all others, if there are any. */
-function sums(rows: Iterable<readonly [id: string, value: number]>, names: Pick<NamedSeries, 'has'>): Map<string, number> {
+function sums<Id extends string, Row extends Readonly<Record<Id, string>>>(
+  rows: Iterable<Row>,
+  id: Id,
+  valueOf: (row: Row) => number,
+  names: Pick<NamedSeries, 'has'>,
+): Map<string, number> {
   const found = new Map<string, number>()
-  for (const [id, value] of rows) {
-    const key = names.has(id) ? id : OTHER
-    found.set(key, (found.get(key) ?? 0) + value)
+  for (const row of rows) {
+    const key = names.has(row[id]) ? row[id] : OTHER
+    found.set(key, (found.get(key) ?? 0) + valueOf(row))
   }
   return found
 }

@@ -29,6 +29,7 @@ const MAX_ROWS = 20_000
 /** Takes about 10 ms of a commit that other requests wait for. */
 const ROWS_AT_ONCE = 200
 
+/** Its number fields have the names under which they are stored. */
 class SourceMinute {
   accepted = 0
   duplicates = 0
@@ -37,16 +38,14 @@ class SourceMinute {
   readonly warned = new Map<string, number>()
 
   counts(): StatCounts {
-    const counts: StatCounts = {}
-    put(counts, 'accepted', this.accepted)
-    put(counts, 'duplicates', this.duplicates)
-    put(counts, 'suppressed', this.suppressed)
+    const counts = fieldCounts(this)
     for (const [code, count] of this.rejected) put(counts, rejectedName(code), count)
     for (const [code, count] of this.warned) put(counts, warningName(code), count)
     return counts
   }
 }
 
+/** Likewise. */
 class DestinationMinute {
   attempts = 0
   delivered = 0
@@ -59,15 +58,7 @@ class DestinationMinute {
   readonly latency = new Uint32Array(LATENCY_BUCKETS)
 
   counts(): StatCounts {
-    const counts: StatCounts = {}
-    put(counts, 'attempts', this.attempts)
-    put(counts, 'delivered', this.delivered)
-    put(counts, 'failed', this.failed)
-    put(counts, 'expired', this.expired)
-    put(counts, 'cancelled', this.cancelled)
-    put(counts, 'retried', this.retried)
-    put(counts, 'systemFailed', this.systemFailed)
-    put(counts, 'systemExpired', this.systemExpired)
+    const counts = fieldCounts(this)
     for (const [bucket, count] of this.latency.entries()) put(counts, latencyName(bucket), count)
     return counts
   }
@@ -142,22 +133,12 @@ export class Stats implements Watcher {
 
   #source(id: string): SourceMinute {
     this.#startMinute()
-    let own = this.#sources.get(id)
-    if (own === undefined) {
-      own = new SourceMinute()
-      this.#sources.set(id, own)
-    }
-    return own
+    return this.#sources.get(id) ?? added(this.#sources, id, new SourceMinute())
   }
 
   #destination(id: string): DestinationMinute {
     this.#startMinute()
-    let own = this.#destinations.get(id)
-    if (own === undefined) {
-      own = new DestinationMinute()
-      this.#destinations.set(id, own)
-    }
-    return own
+    return this.#destinations.get(id) ?? added(this.#destinations, id, new DestinationMinute())
   }
 
   #startMinute(): void {
@@ -187,11 +168,7 @@ export class Stats implements Watcher {
 
   #add(kind: StatKind, subject: string, counts: StatCounts): void {
     if (Object.keys(counts).length === 0) return
-    const row = { kind, subject, atMs: this.#minuteMs, counts }
-    const key = `${this.#minuteMs} ${kind} ${subject}`
-    const before = this.#rows.get(key)
-    if (before === undefined) this.#rows.set(key, row)
-    else addCounts(before.counts, counts)
+    this.#addRow(`${this.#minuteMs} ${kind} ${subject}`, { kind, subject, atMs: this.#minuteMs, counts })
     if (this.#rows.size > MAX_ROWS) this.#rows.delete(this.#rows.keys().next().value as string)
   }
 
@@ -208,14 +185,26 @@ export class Stats implements Watcher {
     } catch {
       const since = [...this.#rows]
       this.#rows.clear()
-      for (const [key, row] of given.slice(stored)) this.#rows.set(key, row)
-      for (const [key, row] of since) {
-        const before = this.#rows.get(key)
-        if (before === undefined) this.#rows.set(key, row)
-        else addCounts(before.counts, row.counts)
-      }
+      for (const [key, row] of [...given.slice(stored), ...since]) this.#addRow(key, row)
     }
   }
+
+  #addRow(key: string, row: StatRow & { counts: StatCounts }): void {
+    const before = this.#rows.get(key)
+    if (before === undefined) this.#rows.set(key, row)
+    else addCounts(before.counts, row.counts)
+  }
+}
+
+function added<Value>(map: Map<string, Value>, id: string, value: Value): Value {
+  map.set(id, value)
+  return value
+}
+
+function fieldCounts(minute: object): StatCounts {
+  const counts: StatCounts = {}
+  for (const [name, count] of Object.entries(minute)) if (typeof count === 'number') put(counts, name, count)
+  return counts
 }
 
 function put(counts: StatCounts, name: string, count: number): void {
