@@ -26,32 +26,13 @@ export interface AlertParts extends Pick<ObservationParts, 'failureOf' | 'violat
   onError?: ((error: unknown) => void) | undefined
 }
 
-export interface Alerts {
-  readonly settings: AlertSettings
-  start(): void
-  /** Evaluates the rules and sends the alerts that were not sent yet, if this is the node that does so. Called by the timer, or by a test. */
-  evaluate(): Promise<void>
-  /** Incidents, newest first: the open ones, and then the past ones. */
-  incidents(isWanted: (incident: Incident) => boolean, page: PageRequest): Promise<Page<Incident>>
-  incident(id: string): Promise<Incident | undefined>
-  openCount(): Promise<number>
-  /** Sends a test message to all destinations of the source `system`. */
-  test(actor: Actor): Promise<{ messageId: string; destinationIds: string[] }>
-  /** Ends an evaluation in progress after its current query. What it has not done is done by the next one, here or on another node. */
-  stop(): Promise<void>
-}
-
 const EVALUATE_EVERY_MS = 15_000
 /** A longer time between two evaluations means that the machine was suspended, or that its clock was set. */
 const LONGEST_GAP_MS = 2 * 60_000
 const DROP_EVERY_MS = 3_600_000
 const OPEN_CURSOR = /^open (\d{1,9})$/
 
-export function createAlerts(parts: AlertParts): Alerts {
-  return new Evaluator(parts)
-}
-
-class Evaluator implements Alerts {
+export class Alerts {
   readonly settings: AlertSettings
   readonly #parts: AlertParts
   readonly #incidents: Incidents
@@ -75,6 +56,7 @@ class Evaluator implements Alerts {
     this.#timer = setInterval(() => void this.evaluate(), EVALUATE_EVERY_MS).unref()
   }
 
+  /** Evaluates the rules and sends the alerts that were not sent yet, if this is the node that does so. Called by the timer, or by a test. */
   evaluate(): Promise<void> {
     this.#working = this.#working
       .then(() => this.#evaluate())
@@ -86,6 +68,7 @@ class Evaluator implements Alerts {
     return this.#working
   }
 
+  /** Ends an evaluation in progress after its current query. What it has not done is done by the next one, here or on another node. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     this.#stopping = true
@@ -200,6 +183,7 @@ class Evaluator implements Alerts {
     return { configuration: store.configuration(), route, baseUrl: baseUrl(), version, nowMs }
   }
 
+  /** Sends a test message to all destinations of the source `system`. */
   async test(actor: Actor): Promise<{ messageId: string; destinationIds: string[] }> {
     const messageId = `alert-test-${randomUUID()}`
     const batch = testMessage(messageId, actor.name, this.#context(this.#parts.clock.wallMs()))
@@ -207,6 +191,7 @@ class Evaluator implements Alerts {
     return { messageId, destinationIds: batch.routing.shipments.map(({ destinationId }) => destinationId) }
   }
 
+  /** Incidents, newest first: the open ones, and then the past ones. */
   async incidents(isWanted: (incident: Incident) => boolean, page: PageRequest): Promise<Page<Incident>> {
     const [, skipped = null] = OPEN_CURSOR.exec(page.cursor ?? 'open 0') ?? []
     if (skipped === null) return this.#incidents.past(isWanted, page)

@@ -24,7 +24,7 @@ import {
   sourceMinute,
 } from './rules/rule.ts'
 import { RECENT_MINUTES, type SourceTraffic } from './rules/source-silent.ts'
-import { RecentMinutes, UsualTrafficOfSources } from './traffic.ts'
+import { RecentCounts, UsualTrafficOfSources } from './traffic.ts'
 
 export interface ObservationParts {
   store: Pick<Store, 'books' | 'configuration' | 'nodes' | 'documents' | 'quarantine'>
@@ -64,8 +64,8 @@ interface SeenNode {
 
 export class Observations {
   readonly #parts: ObservationParts
-  readonly #sources: RecentMinutes<SourceMinute>
-  readonly #destinations: RecentMinutes<DestinationMinute>
+  readonly #sources: RecentCounts<SourceMinute>
+  readonly #destinations: RecentCounts<DestinationMinute>
   readonly #usual: UsualTrafficOfSources
   readonly #pending = new Map<string, { atMs: number; count: number }[]>()
   readonly #disk: Disk['readings'][number][] = []
@@ -75,8 +75,12 @@ export class Observations {
   constructor(parts: ObservationParts) {
     const { store, startedAtMs } = parts
     this.#parts = parts
-    this.#sources = new RecentMinutes(store.books, 'source', RECENT_MINUTES, sourceMinute)
-    this.#destinations = new RecentMinutes(store.books, 'destination', DESTINATION_MINUTES, destinationMinute)
+    this.#sources = new RecentCounts(store.books, { kind: 'source', stepMs: MINUTE_MS, kept: RECENT_MINUTES }, sourceMinute)
+    this.#destinations = new RecentCounts(
+      store.books,
+      { kind: 'destination', stepMs: MINUTE_MS, kept: DESTINATION_MINUTES },
+      destinationMinute,
+    )
     this.#usual = new UsualTrafficOfSources(store.books)
     this.#upSinceMs = startedAtMs
   }

@@ -17,51 +17,58 @@ import {
 } from './rules/usual-traffic.ts'
 
 /** Other nodes write their counts every five seconds. */
-const LATE_MINUTES = 2
+const LATE_STEPS = 2
 /** The largest number of subjects in one query of many rows. */
 const SUBJECTS_AT_ONCE = 10
 const HISTORY_HOURS = WEEKS * WEEK_HOURS + 28
 
-/** The counts of the last minutes, for all subjects of a kind. */
-export class RecentMinutes<Counts> {
+/** Counts per minute or per hour, for all subjects of a kind. */
+export class RecentCounts<Counts> {
   readonly #books: Pick<BooksStore, 'statsOf'>
-  readonly #kind: StatKind
-  readonly #kept: number
-  readonly #convert: (counts: StatCounts) => Counts
+  readonly #query: { kind: StatKind; stepMs: number; kept: number }
+  readonly #convert: (counts: StatCounts) => Counts | null
   readonly #bySubject = new Map<string, Map<number, Counts>>()
   #readTo = Number.NEGATIVE_INFINITY
 
-  constructor(books: Pick<BooksStore, 'statsOf'>, kind: StatKind, kept: number, convert: (counts: StatCounts) => Counts) {
+  /** `kept` is the number of minutes or hours that are kept. Those for which `convert` returns null are missing. */
+  constructor(
+    books: Pick<BooksStore, 'statsOf'>,
+    query: { kind: StatKind; stepMs: number; kept: number },
+    convert: (counts: StatCounts) => Counts | null,
+  ) {
     this.#books = books
-    this.#kind = kind
-    this.#kept = kept
+    this.#query = query
     this.#convert = convert
   }
 
+  /** By subject, and then by the number of the minute or hour since 1970, in order. */
   async read(subjects: readonly string[], nowMs: number): Promise<ReadonlyMap<string, ReadonlyMap<number, Counts>>> {
-    const now = minuteOf(nowMs)
+    const { stepMs, kept } = this.#query
+    const now = Math.floor(nowMs / stepMs)
     for (const id of this.#bySubject.keys()) if (!subjects.includes(id)) this.#bySubject.delete(id)
     const [known, unknown] = [subjects.filter((id) => this.#bySubject.has(id)), subjects.filter((id) => !this.#bySubject.has(id))]
     // A minute of the last reading may have got more counts.
-    await this.#readFrom(known, Math.max(this.#readTo - LATE_MINUTES, now - this.#kept), now)
+    await this.#readFrom(known, Math.max(this.#readTo - LATE_STEPS, now - kept), now)
     for (let at = 0; at < unknown.length; at += SUBJECTS_AT_ONCE) {
-      await this.#readFrom(unknown.slice(at, at + SUBJECTS_AT_ONCE), now - this.#kept, now)
+      await this.#readFrom(unknown.slice(at, at + SUBJECTS_AT_ONCE), now - kept, now)
+      await yieldToOthers()
     }
     this.#readTo = now
-    for (const minutes of this.#bySubject.values()) {
-      for (const minute of minutes.keys()) if (minute < now - this.#kept) minutes.delete(minute)
-    }
+    for (const counts of this.#bySubject.values()) for (const at of counts.keys()) if (at < now - kept) counts.delete(at)
     return this.#bySubject
   }
 
   async #readFrom(subjects: readonly string[], first: number, last: number): Promise<void> {
     if (subjects.length === 0) return
-    const query = { kind: this.#kind, fromMs: first * MINUTE_MS, toMs: (last + 1) * MINUTE_MS, stepMs: MINUTE_MS }
-    const found = await this.#books.statsOf({ ...query, subjects })
+    const { kind, stepMs } = this.#query
+    const found = await this.#books.statsOf({ kind, fromMs: first * stepMs, toMs: (last + 1) * stepMs, stepMs, subjects })
     for (const id of subjects) if (!this.#bySubject.has(id)) this.#bySubject.set(id, new Map())
     for (const { subject, points } of found) {
-      const minutes = this.#bySubject.get(subject)
-      for (const { atMs, counts } of points) minutes?.set(minuteOf(atMs), this.#convert(counts))
+      const own = this.#bySubject.get(subject)
+      for (const { atMs, counts } of points) {
+        const converted = this.#convert(counts)
+        if (converted !== null) own?.set(Math.floor(atMs / stepMs), converted)
+      }
     }
   }
 }
@@ -69,24 +76,21 @@ export class RecentMinutes<Counts> {
 /** The counts per hour of past weeks, and samples of minutes of past days, for sources. */
 export class UsualTrafficOfSources {
   readonly #books: Pick<BooksStore, 'statsOf'>
-  readonly #hours = new Map<string, Map<number, number>>()
+  readonly #counts: RecentCounts<number>
+  #hours: ReadonlyMap<string, ReadonlyMap<number, number>> = new Map()
   readonly #samples = new Map<string, { hour: number; samples: readonly HourSample[] }>()
   #readHour = Number.NEGATIVE_INFINITY
 
   constructor(books: Pick<BooksStore, 'statsOf'>) {
     this.#books = books
+    this.#counts = new RecentCounts(books, { kind: 'source', stepMs: HOUR_MS, kept: HISTORY_HOURS }, (counts) => acceptedOf(counts) || null)
   }
 
-  /** Must be called before `of`. Reads something at most once an hour. */
+  /** Must be called before `of`. Reads something at most once an hour, or if there is a new subject. */
   async read(subjects: readonly string[], nowMs: number): Promise<void> {
     const hour = hourOf(nowMs)
-    for (const id of this.#hours.keys()) if (!subjects.includes(id)) this.#forget(id)
-    const unknown = subjects.filter((id) => !this.#hours.has(id))
-    if (hour !== this.#readHour) await this.#readFrom([...this.#hours.keys()], Math.max(this.#readHour - 1, hour - HISTORY_HOURS), hour)
-    for (let at = 0; at < unknown.length; at += SUBJECTS_AT_ONCE) {
-      await this.#readFrom(unknown.slice(at, at + SUBJECTS_AT_ONCE), hour - HISTORY_HOURS, hour)
-      await yieldToOthers()
-    }
+    for (const id of this.#samples.keys()) if (!subjects.includes(id)) this.#samples.delete(id)
+    if (hour !== this.#readHour || subjects.some((id) => !this.#hours.has(id))) this.#hours = await this.#counts.read(subjects, nowMs)
     this.#readHour = hour
   }
 
@@ -116,31 +120,6 @@ export class UsualTrafficOfSources {
     const hours = this.#hours.get(subject) ?? new Map<number, number>()
     // They are added in order.
     return { hours, firstHour: hours.keys().next().value ?? Number.POSITIVE_INFINITY, samples: [] }
-  }
-
-  #forget(id: string): void {
-    this.#hours.delete(id)
-    this.#samples.delete(id)
-  }
-
-  async #readFrom(subjects: readonly string[], first: number, last: number): Promise<void> {
-    if (subjects.length === 0) return
-    const found = await this.#books.statsOf({
-      kind: 'source',
-      fromMs: first * HOUR_MS,
-      toMs: (last + 1) * HOUR_MS,
-      stepMs: HOUR_MS,
-      subjects,
-    })
-    for (const id of subjects) if (!this.#hours.has(id)) this.#hours.set(id, new Map())
-    for (const { subject, points } of found) {
-      const hours = this.#hours.get(subject)
-      for (const { atMs, counts } of points) {
-        const accepted = acceptedOf(counts)
-        if (accepted > 0) hours?.set(hourOf(atMs), accepted)
-      }
-      for (const hour of hours?.keys() ?? []) if (hour < last - HISTORY_HOURS) hours?.delete(hour)
-    }
   }
 }
 

@@ -1,12 +1,12 @@
 // What runs beside requests and deliveries: replays, alerts, retention, the thread that checks transformations, and installations of integrations.
 
-import { createAlerts } from '../alerts/alerts.ts'
+import { Alerts } from '../alerts/alerts.ts'
 import { VERSION } from '../api/version.ts'
 import type { Config } from '../config.ts'
 import { ThreadTransformer } from '../delivery/sender/transforming/thread-transformer.ts'
 import { BacklogLimit } from '../ingest/limits/backlog-limit.ts'
 import type { Log } from '../logging/log.ts'
-import { createReplayRunner } from '../replaying/replay-runner.ts'
+import { ReplayRunner } from '../replaying/replay-runner.ts'
 import { routeMessages } from '../routing/route-messages.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { IntegrationsInstaller } from './install-integrations.ts'
@@ -24,7 +24,7 @@ export function createBackgroundWork(
   log: Log,
   url: () => string,
 ) {
-  const replays = createReplayRunner({
+  const replays = new ReplayRunner({
     store: store.replays,
     clock,
     onError(err) {
@@ -32,7 +32,7 @@ export function createBackgroundWork(
       if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed and will be retried')
     },
   })
-  const alerts = createAlerts({
+  const alerts = new Alerts({
     store,
     clock,
     route: routeMessages,

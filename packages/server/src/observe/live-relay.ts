@@ -3,6 +3,7 @@
 // are counted and reported as dropped. Events from other nodes are only passed to listeners and used for nothing else.
 
 import type { Channel, Nodes } from '../store/store.ts'
+import { backgroundTimer, type SetTimer } from '../timing/timers.ts'
 import type { LiveEvent, LiveFeed, LiveFilter, Relay } from './live.ts'
 
 const KEY = 'live'
@@ -23,8 +24,7 @@ export interface LiveRelayOptions {
   live: LiveFeed
   nodes: Nodes
   channel: Channel
-  /** For tests: calls `run` once after the delay, and returns a function that cancels it. */
-  setTimer?: (run: () => void, delayMs: number) => () => void
+  setTimer?: SetTimer
 }
 
 export class LiveRelay implements Relay {
@@ -37,7 +37,7 @@ export class LiveRelay implements Relay {
   #cancel: (() => void) | null = null
 
   constructor(options: LiveRelayOptions) {
-    this.#options = { setTimer: systemTimer, ...options }
+    this.#options = { setTimer: backgroundTimer, ...options }
     options.nodes.onChange(() => this.#exchange())
     options.channel.onMessage((text) => this.#receive(text))
   }
@@ -176,9 +176,4 @@ function isObject(json: string): boolean {
   } catch {
     return false
   }
-}
-
-function systemTimer(run: () => void, delayMs: number): () => void {
-  const timer = setTimeout(run, delayMs).unref()
-  return () => clearTimeout(timer)
 }

@@ -15,10 +15,10 @@ import { LiveFeed } from './live.ts'
 import { LiveRelay } from './live-relay.ts'
 import { createEventLog } from './log-events.ts'
 import type { MetricSources, Metrics } from './metrics.ts'
-import { type MetricsAccess, type MetricsRoute, registerMetrics } from './metrics-route.ts'
+import { type MetricsRoute, registerMetrics } from './metrics-route.ts'
 import { Stats } from './stats.ts'
 import { StoreCountsReader } from './store-counts.ts'
-import { type RecentViolations, Violations } from './violations/violations.ts'
+import { Violations } from './violations/violations.ts'
 
 export interface ObserverOptions {
   store: Store
@@ -32,29 +32,12 @@ export interface ObserverOptions {
   plans: Pick<PlanJudges, 'of'>
 }
 
-export interface Observer {
-  ingest: IngestEvents
-  delivery: DeliveryEvents
-  live: LiveFeed
-  flushStats(): Promise<void>
-  flushEvents(): Promise<void>
-  flushViolations(): Promise<void>
-  /** See Violations. */
-  recentViolations(nowMs: number): Promise<ReadonlyMap<string, RecentViolations>>
-  registerMetrics(
-    app: FastifyInstance,
-    options: {
-      access: MetricsAccess
-      authorize: MetricsRoute['authorize']
-      /** Turns the text of this process into that of all processes on the port. */
-      combine?: ((own: () => Promise<string>) => MetricsRoute['text']) | undefined
-    } & Pick<MetricSources, 'states' | 'pacing'>,
-  ): void
-  /** Writes the latest counts. Call it before the store is closed. */
-  close(): Promise<void>
+interface ServedMetrics extends Pick<MetricsRoute, 'access' | 'authorize'>, Pick<MetricSources, 'states' | 'pacing'> {
+  /** Turns the text of this process into that of all processes on the port. */
+  combine?: ((own: () => Promise<string>) => MetricsRoute['text']) | undefined
 }
 
-export function createObserver({ store, clock, log, metrics, version, eventCatalog, plans }: ObserverOptions): Observer {
+export function createObserver({ store, clock, log, metrics, version, eventCatalog, plans }: ObserverOptions) {
   const wallMs = (): number => clock.wallMs()
   const stats = new Stats({ add: (rows) => store.books.addStats(rows), wallMs })
   const live = new LiveFeed({ wallMs })
@@ -85,30 +68,32 @@ export function createObserver({ store, clock, log, metrics, version, eventCatal
     }
   }
 
+  const ingest: IngestEvents = {
+    onAccepted: emitter('accepted'),
+    onRejected: emitter('rejected'),
+    onSuppressed: emitter('suppressed'),
+    onWarned: emitter('warned'),
+  }
+  const delivery: DeliveryEvents = {
+    attempted: emitter('attempted'),
+    delivered: emitter('delivered'),
+    settled: emitter('settled'),
+    breaker: (destination, state) => {
+      for (const watcher of watchers) watcher.breaker?.(destination, state)
+    },
+    trouble: (destination, error) => {
+      for (const watcher of watchers) watcher.trouble?.(destination, error)
+    },
+  }
   return {
-    ingest: {
-      onAccepted: emitter('accepted'),
-      onRejected: emitter('rejected'),
-      onSuppressed: emitter('suppressed'),
-      onWarned: emitter('warned'),
-    },
-    delivery: {
-      attempted: emitter('attempted'),
-      delivered: emitter('delivered'),
-      settled: emitter('settled'),
-      breaker: (destination, state) => {
-        for (const watcher of watchers) watcher.breaker?.(destination, state)
-      },
-      trouble: (destination, error) => {
-        for (const watcher of watchers) watcher.trouble?.(destination, error)
-      },
-    },
+    ingest,
+    delivery,
     live,
     flushStats: () => stats.flush(),
     flushEvents: () => events.refresh(),
     flushViolations: () => violations.flush(),
-    recentViolations: (nowMs) => violations.recent(nowMs),
-    registerMetrics(app, { access, authorize, states, pacing, combine = (own) => own }) {
+    recentViolations: (nowMs: number) => violations.recent(nowMs),
+    registerMetrics(app: FastifyInstance, { access, authorize, states, pacing, combine = (own) => own }: ServedMetrics): void {
       const counts = new StoreCountsReader(store.books)
       const sources: MetricSources = {
         configuration: () => store.configuration(),
@@ -121,6 +106,7 @@ export function createObserver({ store, clock, log, metrics, version, eventCatal
       }
       registerMetrics(app, { access, authorize, text: combine(() => metrics.text(sources)) })
     },
+    /** Writes the latest counts. Call it before the store is closed. */
     async close() {
       relay?.close()
       live.close()

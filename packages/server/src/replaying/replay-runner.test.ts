@@ -3,7 +3,7 @@ import test, { type TestContext } from 'node:test'
 import { accept, counts, ledgerOf, newSourceAndDestination, settleAll, tracks } from '../store/conformance/fixtures.ts'
 import { newStoreLocation } from '../store/fixtures/test-store.ts'
 import type { ReplayJob, ReplayStep, ReplayStore, Store } from '../store/store.ts'
-import { createReplayRunner, type ReplayRunner, type ReplayRunnerDeps } from './replay-runner.ts'
+import { ReplayRunner, type ReplayRunnerDeps } from './replay-runner.ts'
 
 /** A clock that only moves when the test moves it, with timers that follow it. */
 class Time {
@@ -78,7 +78,7 @@ async function bench(t: TestContext): Promise<Bench> {
     time,
     released,
     runner(deps = {}) {
-      const runner = createReplayRunner({ store: watched, clock: time, setTimer: time.setTimer, ...deps })
+      const runner = new ReplayRunner({ store: watched, clock: time, setTimer: time.setTimer, ...deps })
       runners.push(runner)
       return runner
     },

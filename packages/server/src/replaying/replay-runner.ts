@@ -6,22 +6,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Page, ReplayJob, ReplayStore } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
+import { backgroundTimer, type SetTimer } from '../timing/timers.ts'
 
 export interface ReplayRunnerDeps {
   store: Pick<ReplayStore, 'list' | 'step'>
   clock: Pick<Clock, 'scheduleMs'>
-  /** Calls `run` once after `delayMs`. Returns a function that cancels the timer. */
-  setTimer?: (run: () => void, delayMs: number) => () => void
+  setTimer?: SetTimer
   /** Called with each error. The failed step is retried. */
   onError?: (error: unknown) => void
-}
-
-export interface ReplayRunner {
-  start(): void
-  /** Must be called when a job was created or changed. */
-  wake(): void
-  /** Waits for the step in progress. */
-  stop(): Promise<void>
 }
 
 /** More than the store does in one step. Without a rate, the store decides the size of a step. */
@@ -54,14 +46,10 @@ interface Running {
   retryMs: number
 }
 
-export function createReplayRunner(deps: ReplayRunnerDeps): ReplayRunner {
-  return new Runner(deps)
-}
-
-class Runner implements ReplayRunner {
+export class ReplayRunner {
   readonly #store: ReplayRunnerDeps['store']
   readonly #clock: ReplayRunnerDeps['clock']
-  readonly #setTimer: NonNullable<ReplayRunnerDeps['setTimer']>
+  readonly #setTimer: SetTimer
   readonly #onError: (error: unknown) => void
   readonly #jobs = new Map<string, Running>()
   readonly #name = randomUUID()
@@ -71,7 +59,7 @@ class Runner implements ReplayRunner {
   #again = false
   #cancelTimer: (() => void) | null = null
 
-  constructor({ store, clock, setTimer = systemTimer, onError = () => {} }: ReplayRunnerDeps) {
+  constructor({ store, clock, setTimer = backgroundTimer, onError = () => {} }: ReplayRunnerDeps) {
     this.#store = store
     this.#clock = clock
     this.#setTimer = setTimer
@@ -83,11 +71,13 @@ class Runner implements ReplayRunner {
     this.wake()
   }
 
+  /** Must be called when a job was created or changed. */
   wake(): void {
     this.#listAtMs = 0
     this.#pump()
   }
 
+  /** Waits for the step in progress. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelTimer?.()
@@ -246,9 +236,4 @@ class Pace {
     const isFull = Math.floor(this.#credit) >= 1 && oldest !== undefined
     return nowMs + Math.max(TICK_MS, isFull ? oldest.atMs + WINDOW_MS - nowMs : forCreditMs)
   }
-}
-
-function systemTimer(run: () => void, delayMs: number): () => void {
-  const timer = setTimeout(run, delayMs).unref()
-  return () => clearTimeout(timer)
 }

@@ -1,7 +1,7 @@
 // Backlog Growing: deliveries wait for a long time and their number does not go down, although the destination responds. While a destination
 // fails, its backlog grows too; that is the same cause, which destination-failing.ts reports.
 
-import { grouped, KEEP, MINUTE_MS, minutesSetting, pendingText, rule, span } from './rule.ts'
+import { grouped, KEEP, MINUTE_MS, minutesSetting, numberSetting, pendingText, rule, span } from './rule.ts'
 
 export interface Backlog {
   nowMs: number
@@ -15,7 +15,6 @@ export interface Backlog {
 export const backlogGrowing = rule({
   id: 'backlog_growing',
   event: 'Backlog Growing',
-  closedEvent: 'Backlog Growing',
   subject: 'destination',
   description: 'A destination responds, but more slowly than new messages arrive, so its backlog grows.',
   settings: {
@@ -25,7 +24,7 @@ export const backlogGrowing = rule({
       60,
     ),
     closeAfterMinutes: minutesSetting(5, 'Close it when the backlog has become smaller over this many minutes.', 60),
-    leastPending: { fallback: 1_000, min: 1, max: 1_000_000_000, description: 'Ignore backlogs with fewer pending deliveries than this.' },
+    leastPending: numberSetting(1_000, 1, 1_000_000_000, 'Ignore backlogs with fewer pending deliveries than this.'),
   },
   judge({ nowMs, isActive, isFailing, oldestPendingAtMs, pending }: Backlog, { openAfterMinutes, closeAfterMinutes, leastPending }) {
     const count = pending.at(-1)?.count ?? 0

@@ -1,6 +1,6 @@
 // Deliveries Expired: deliveries were given up, because they could not be made within the retry window.
 
-import { type DestinationMinute, MINUTE_MS, type Minutes, many, minuteOf, minutesSetting, rule } from './rule.ts'
+import { type DestinationMinute, MINUTE_MS, type Minutes, many, minuteOf, minutesSetting, numberSetting, rule } from './rule.ts'
 
 export interface Expiries {
   nowMs: number
@@ -10,16 +10,10 @@ export interface Expiries {
 export const deliveriesExpired = rule({
   id: 'deliveries_expired',
   event: 'Deliveries Expired',
-  closedEvent: 'Deliveries Expired',
   subject: 'destination',
   description: 'Deliveries were given up at the end of the retry window. They can be replayed.',
   settings: {
-    openAfterCount: {
-      fallback: 1,
-      min: 1,
-      max: 1_000_000_000,
-      description: 'Open an incident when this many deliveries have expired within an hour.',
-    },
+    openAfterCount: numberSetting(1, 1, 1_000_000_000, 'Open an incident when this many deliveries have expired within an hour.'),
     closeAfterMinutes: minutesSetting(30, 'Close it when no delivery has expired for this many minutes.', 180),
   },
   judge({ nowMs, minutes }: Expiries, { openAfterCount, closeAfterMinutes }) {

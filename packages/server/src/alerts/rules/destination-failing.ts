@@ -8,6 +8,7 @@ import {
   type Minutes,
   minuteOf,
   minutesSetting,
+  numberSetting,
   pendingText,
   rule,
   span,
@@ -35,12 +36,7 @@ export const destinationFailing = rule({
   settings: {
     openAfterMinutes: minutesSetting(5, 'Open an incident when most attempts have failed for this many minutes.', 60),
     closeAfterMinutes: minutesSetting(2, 'Close it when most attempts have succeeded for this many minutes.', 60),
-    failurePercent: {
-      fallback: 50,
-      min: 1,
-      max: 100,
-      description: 'A minute counts as failing if at least this percentage of its attempts failed.',
-    },
+    failurePercent: numberSetting(50, 1, 100, 'A minute counts as failing if at least this percentage of its attempts failed.'),
   },
   judge(
     { nowMs, minutes, isActive, pendingNow: pending, reason }: DestinationOutcomes,

@@ -1,6 +1,6 @@
 // Disk Almost Full: the disk of a SQLite store. The disk of a PostgreSQL server is not visible from here.
 
-import { KEEP, MINUTE_MS, minutesSetting, rule } from './rule.ts'
+import { KEEP, MINUTE_MS, minutesSetting, numberSetting, rule } from './rule.ts'
 
 export interface Disk {
   nowMs: number
@@ -15,17 +15,11 @@ const LEAST_FREE_BYTES = 256 * MIB
 export const diskAlmostFull = rule({
   id: 'disk_almost_full',
   event: 'Disk Almost Full',
-  closedEvent: 'Disk Almost Full',
   subject: 'service',
   description: 'The disk of the store is almost full. When it is full, the service rejects messages with status 503. Only with SQLite.',
   settings: {
     closeAfterMinutes: minutesSetting(5, 'Close it when there has been enough free space for this many minutes.', 60),
-    freePercent: {
-      fallback: 5,
-      min: 1,
-      max: 50,
-      description: 'The disk is almost full if less than this percentage of it, or less than 256 MiB, is free.',
-    },
+    freePercent: numberSetting(5, 1, 50, 'The disk is almost full if less than this percentage of it, or less than 256 MiB, is free.'),
   },
   judge({ nowMs, readings }: Disk, { closeAfterMinutes, freePercent }) {
     const last = readings.at(-1)

@@ -1,6 +1,6 @@
 // Messages Rejected: a noticeable share of the messages of a source is rejected.
 
-import { grouped, MINUTE_MS, type Minutes, minuteOf, minutesSetting, rule, type SourceMinute, span } from './rule.ts'
+import { grouped, MINUTE_MS, type Minutes, minuteOf, minutesSetting, numberSetting, rule, type SourceMinute, span } from './rule.ts'
 
 export interface Rejections {
   nowMs: number
@@ -10,24 +10,13 @@ export interface Rejections {
 export const messagesRejected = rule({
   id: 'messages_rejected',
   event: 'Messages Rejected',
-  closedEvent: 'Messages Rejected',
   subject: 'source',
   description: 'Many messages of a source are rejected because they are invalid. The sender has to correct them.',
   settings: {
-    openAfterMinutes: { fallback: 5, min: 1, max: 60, description: 'The period in which rejected messages are counted, in minutes.' },
+    openAfterMinutes: numberSetting(5, 1, 60, 'The period in which rejected messages are counted, in minutes.'),
     closeAfterMinutes: minutesSetting(10, 'Close it when the share has been lower for this many minutes.', 120),
-    rejectedPercent: {
-      fallback: 5,
-      min: 1,
-      max: 100,
-      description: 'Open an incident only if at least this percentage of the messages was rejected.',
-    },
-    leastRejected: {
-      fallback: 10,
-      min: 1,
-      max: 1_000_000_000,
-      description: 'Open an incident only if at least this many messages were rejected.',
-    },
+    rejectedPercent: numberSetting(5, 1, 100, 'Open an incident only if at least this percentage of the messages was rejected.'),
+    leastRejected: numberSetting(10, 1, 1_000_000_000, 'Open an incident only if at least this many messages were rejected.'),
   },
   judge({ nowMs, minutes }: Rejections, { openAfterMinutes, closeAfterMinutes, rejectedPercent, leastRejected }) {
     const now = minuteOf(nowMs)

@@ -19,7 +19,6 @@ const GIVE_UP_MS = 24 * HOUR_MS
 export const nodeLost = rule({
   id: 'node_lost',
   event: 'Node Lost',
-  closedEvent: 'Node Lost',
   subject: 'node',
   description: 'A node stopped unexpectedly, and no other node runs in its place. Only with PostgreSQL.',
   settings: { openAfterMinutes: minutesSetting(1, 'Open an incident when the node has been away for this many minutes.', 60) },

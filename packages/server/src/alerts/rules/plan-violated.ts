@@ -1,6 +1,6 @@
 // Plan Violated: messages of a source do not match its tracking plan.
 
-import { grouped, HOUR_MS, rule } from './rule.ts'
+import { grouped, HOUR_MS, numberSetting, rule } from './rule.ts'
 
 export interface PlanViolations {
   nowMs: number
@@ -14,16 +14,15 @@ export interface PlanViolations {
 export const planViolated = rule({
   id: 'plan_violated',
   event: 'Plan Violated',
-  closedEvent: 'Plan Violated',
   subject: 'source',
   description: 'Messages of a source do not match its tracking plan. The incident is closed after an hour without violations.',
   settings: {
-    leastViolations: {
-      fallback: 10,
-      min: 1,
-      max: 1_000_000_000,
-      description: 'Open an incident when there are at least this many violations in the current and the previous hour.',
-    },
+    leastViolations: numberSetting(
+      10,
+      1,
+      1_000_000_000,
+      'Open an incident when there are at least this many violations in the current and the previous hour.',
+    ),
   },
   judge({ nowMs, planId, violations, planRule }: PlanViolations, { leastViolations }) {
     const verdict = violations === 0 ? 'close' : violations >= leastViolations ? 'open' : 'keep'

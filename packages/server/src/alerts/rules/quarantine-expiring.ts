@@ -1,6 +1,6 @@
 // Quarantine Expiring: messages in quarantine will be deleted soon, because nobody has released them.
 
-import { DAY_MS, many, rule, span } from './rule.ts'
+import { DAY_MS, many, numberSetting, rule, span } from './rule.ts'
 
 export interface Quarantine {
   nowMs: number
@@ -13,12 +13,11 @@ export interface Quarantine {
 export const quarantineExpiring = rule({
   id: 'quarantine_expiring',
   event: 'Quarantine Expiring',
-  closedEvent: 'Quarantine Expiring',
   subject: 'service',
   description:
     'Messages in quarantine will be deleted soon, because they are nearly as old as SWITCHYARD_QUARANTINE_DAYS allows. Release or delete them.',
   settings: {
-    daysBefore: { fallback: 3, min: 1, max: 365, description: 'Open an incident when the first message expires within this many days.' },
+    daysBefore: numberSetting(3, 1, 365, 'Open an incident when the first message expires within this many days.'),
   },
   judge({ nowMs, oldest, quarantined }: Quarantine, { daysBefore }) {
     const leftMs = oldest === null ? Number.POSITIVE_INFINITY : oldest.expiresAtMs - nowMs

@@ -43,7 +43,7 @@ export interface Rule<Observed, S extends Settings = Settings> {
   id: RuleId
   /** The event of the message that is sent when an incident is opened. */
   event: string
-  /** The event of the message that is sent when it is closed. */
+  /** The event of the message that is sent when it is closed. Rules that give none have the same one. */
   closedEvent: string
   subject: SubjectKind
   /** For the reference: what the rule notices. */
@@ -60,12 +60,18 @@ export interface Rule<Observed, S extends Settings = Settings> {
 export const KEEP: RuleVerdict = { verdict: 'keep', sinceMs: 0, details: {} }
 
 /** Infers the names of the settings. */
-export function rule<Observed, S extends Settings>(made: Rule<Observed, S>): Rule<Observed> {
-  return made
+export function rule<Observed, S extends Settings>(
+  made: Omit<Rule<Observed, S>, 'closedEvent'> & Partial<Pick<Rule<Observed>, 'closedEvent'>>,
+): Rule<Observed> {
+  return { closedEvent: made.event, ...made }
+}
+
+export function numberSetting(fallback: number, min: number, max: number, description: string): NumberSetting {
+  return { fallback, min, max, description }
 }
 
 export function minutesSetting(fallback: number, description: string, max = 1_440): NumberSetting {
-  return { fallback, min: 0, max, description }
+  return numberSetting(fallback, 0, max, description)
 }
 
 // ── What is observed ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -48,7 +48,6 @@ const LEAST_PER_DAY = 10
 export const sourceSilent = rule({
   id: 'source_silent',
   event: 'Source Silent',
-  closedEvent: 'Source Silent',
   subject: 'source',
   description:
     'A source sends nothing, although it sent messages at the same hours of past weeks. A new source is compared with its last hour and the day before.',

@@ -1,6 +1,6 @@
 // Source Volume Unusual: a source sends several times as many messages as at the same hours of all past weeks, or only a fraction of them.
 
-import { grouped, KEEP, MINUTE_MS, minuteOf, rule } from './rule.ts'
+import { grouped, KEEP, MINUTE_MS, minuteOf, numberSetting, rule } from './rule.ts'
 import type { SourceTraffic } from './source-silent.ts'
 import { pastWeeks } from './usual-traffic.ts'
 
@@ -13,31 +13,24 @@ const SILENT_MINUTES = 10
 export const sourceVolumeUnusual = rule({
   id: 'source_volume_unusual',
   event: 'Source Volume Unusual',
-  closedEvent: 'Source Volume Unusual',
   subject: 'source',
   description:
     'A source sends many more or far fewer messages than at the same hours of the past four weeks. It needs two weeks of history.',
   settings: {
-    openAfterMinutes: {
-      fallback: 30,
-      min: 0,
-      max: 120,
-      description: 'Open an incident when the volume of the last hour has been unusual for this many minutes.',
-    },
-    closeAfterMinutes: { fallback: 15, min: 0, max: 120, description: 'Close it when the volume has been usual for this many minutes.' },
-    factor: {
-      fallback: 3,
-      min: 2,
-      max: 1_000,
-      description:
-        'The volume is unusual if it is more than this many times the highest volume of past weeks, or less than the lowest divided by this number.',
-    },
-    leastMessages: {
-      fallback: 100,
-      min: 1,
-      max: 1_000_000_000,
-      description: 'Ignore hours that had fewer messages than this in past weeks.',
-    },
+    openAfterMinutes: numberSetting(
+      30,
+      0,
+      120,
+      'Open an incident when the volume of the last hour has been unusual for this many minutes.',
+    ),
+    closeAfterMinutes: numberSetting(15, 0, 120, 'Close it when the volume has been usual for this many minutes.'),
+    factor: numberSetting(
+      3,
+      2,
+      1_000,
+      'The volume is unusual if it is more than this many times the highest volume of past weeks, or less than the lowest divided by this number.',
+    ),
+    leastMessages: numberSetting(100, 1, 1_000_000_000, 'Ignore hours that had fewer messages than this in past weeks.'),
   },
   judge({ nowMs, minutes, usual, upSinceMs }: SourceTraffic, { openAfterMinutes, closeAfterMinutes, factor, leastMessages }) {
     const weeks = pastWeeks(usual, nowMs)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { createReplayRunner } from '../../replaying/replay-runner.ts'
+import { ReplayRunner } from '../../replaying/replay-runner.ts'
 import { type Answer, accept, type Fixture, settleAll, startControl } from '../fixtures/start-control.ts'
 
 const REFUSED = {
@@ -281,7 +281,7 @@ test('the runner executes a job', async (t) => {
   const b = await bench(t)
   const { call, destinationId, store, deps } = b
   await refused(b, 'a', 'b', 'c', 'd')
-  const runner = createReplayRunner({ store: store.replays, clock: deps.clock })
+  const runner = new ReplayRunner({ store: store.replays, clock: deps.clock })
   t.after(() => runner.stop())
   const { id } = (await call('POST', '/api/replays', { destinationId })).body
   runner.start()

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { after, afterEach, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { createReplayRunner, type ReplayRunner } from '../../replaying/replay-runner.ts'
+import { ReplayRunner } from '../../replaying/replay-runner.ts'
 import {
   accept,
   claim,
@@ -78,7 +78,7 @@ suite('nodes that replay together', () => {
   }
 
   const start = (store: PostgresStore, told: (result: ReplayStepResult) => void): void => {
-    const runner = createReplayRunner({
+    const runner = new ReplayRunner({
       store: {
         list: (...asked) => store.replays.list(...asked),
         async step(asked) {
