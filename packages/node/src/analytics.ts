@@ -1,7 +1,7 @@
 // The client: six calls and enqueue. Each message is composed, run through plugins, queued, sent and settled. These stages are in
 // the folders call/, plugins/, queue/ and send/; this file and outbox.ts connect them. A call never throws and never blocks.
 
-import { type MessageType, parseTime, refusal } from '@switchyard/protocol'
+import { isObject, MESSAGE_TYPES, type MessageType, parseTime, refusal } from '@switchyard/protocol'
 import { platform } from '#platform'
 import type { Callback } from './call/callback.ts'
 import { Context } from './call/context.ts'
@@ -60,23 +60,7 @@ export type AnalyticsEvents = {
 }
 
 /** Methods that also work when detached from the instance: `const { track } = analytics`. */
-const BOUND = [
-  'identify',
-  'track',
-  'page',
-  'screen',
-  'group',
-  'alias',
-  'enqueue',
-  'flush',
-  'closeAndFlush',
-  'register',
-  'deregister',
-  'on',
-  'once',
-  'off',
-  'emit',
-] as const
+const BOUND = [...MESSAGE_TYPES, 'enqueue', 'flush', 'closeAndFlush', 'register', 'deregister', 'on', 'once', 'off', 'emit'] as const
 
 /** A plugin, to be passed to `analytics.register()`. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a plugin written for one event catalog works with all
@@ -376,10 +360,6 @@ function invalidTimestamp(event: AnalyticsEvent, consequence: string): Analytics
 
 function isInvalidTime(timestamp: unknown): boolean {
   return timestamp != null && parseTime(timestamp) === undefined
-}
-
-function isObject(value: unknown): value is RawParams {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function queueFull(ctx: Context): AnalyticsError {

@@ -72,34 +72,14 @@ export interface AnalyticsSettings {
   maxRateLimitDuration?: number | undefined
 }
 
-export interface CheckedSettings {
-  writeKey: string
-  host: string
-  url: string
-  historical: boolean
-  maxRetries: number
-  flushAt: number
-  flushIntervalMs: number
-  requestTimeoutMs: number
-  disable: boolean
-  httpClient: HTTPClient | HTTPFetchFn | undefined
-  oauth: (OAuthSettings & { authServer: string }) | undefined
-  maxInFlight: number
-  maxQueueBytes: number
-  highWaterBytes: number
-  gzip: boolean
-  spool: SpoolLimits | undefined
-  handleSignals: boolean
-  maxBackoffMs: number
-  maxRateLimitMs: number
-}
+export type CheckedSettings = ReturnType<typeof checkSettings>
 
 const MIB = 1024 * 1024
 const DEFAULT_HOST = 'http://localhost:8080'
 const TWELVE_HOURS_S = 43_200
 const DEFAULT_TIMEOUT_MS = 10_000
 
-export function checkSettings(settings: AnalyticsSettings): CheckedSettings {
+export function checkSettings(settings: AnalyticsSettings) {
   if (typeof settings !== 'object' || settings === null) reject('settings', 'must be an object with a writeKey')
   const { writeKey } = settings
   if (typeof writeKey !== 'string' || writeKey === '') reject('writeKey', 'is required: pass the write key of your source')
@@ -192,7 +172,7 @@ function withoutCredentials(text: unknown): unknown {
   return typeof text === 'string' ? text.replace(/[^/\s]*@/g, '…@') : text
 }
 
-function checkOAuth(oauth: OAuthSettings | undefined, host: string): CheckedSettings['oauth'] {
+function checkOAuth(oauth: OAuthSettings | undefined, host: string): (OAuthSettings & { authServer: string }) | undefined {
   if (oauth === undefined) return undefined
   for (const name of ['clientId', 'clientKey', 'keyId'] as const) {
     if (typeof oauth?.[name] !== 'string' || oauth[name] === '')

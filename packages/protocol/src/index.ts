@@ -16,7 +16,7 @@ export type {
   TrackMessage,
   UserTraits,
 } from './messages.ts'
-export { isMessageType, MESSAGE_TYPES } from './messages.ts'
+export { isMessageType, isObject, MESSAGE_TYPES } from './messages.ts'
 export { type ParseResult, parseMessage } from './parse-message.ts'
 export { createPlanJudge, type PlanFault, type PlanJudge, type PlanVerdict } from './plan-judge.ts'
 export {

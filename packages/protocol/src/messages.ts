@@ -18,6 +18,10 @@ export interface JsonObject {
   [key: string]: any
 }
 
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Switches destinations on or off by name; an object counts as on. `All: false` switches off every destination that is not named. */
 export interface Integrations {
   All?: boolean | undefined

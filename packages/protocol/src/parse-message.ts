@@ -3,7 +3,7 @@
 // again. It checks neither sizes, because only the caller knows the bytes as sent, nor times, because it has no clock.
 
 import { MAX_MESSAGE_ID_LENGTH } from './limits.ts'
-import { isMessageType, type Message } from './messages.ts'
+import { isMessageType, isObject, type Message } from './messages.ts'
 import { type Refusal, refusal } from './refusals.ts'
 
 export type ParseResult = { ok: true; message: Message } | Refusal
@@ -88,8 +88,4 @@ function objectProblem(input: Fields, field: 'properties' | 'traits' | 'context'
 
 function notString(value: unknown): boolean {
   return value != null && typeof value !== 'string'
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

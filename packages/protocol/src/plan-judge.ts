@@ -4,8 +4,8 @@
 // because it cannot be loaded, the next message tries again.
 
 import { type StepBudget, StepsExceeded } from './judging-steps.ts'
-import type { JsonObject } from './messages.ts'
-import { type CreateSchemaCompiler, isObject, MAX_ERRORS, type SchemaValidator } from './plan-schema.ts'
+import { isObject, type JsonObject } from './messages.ts'
+import { type CreateSchemaCompiler, MAX_ERRORS, type SchemaValidator } from './plan-schema.ts'
 import { shortened, violationsOf, withoutProperties } from './plan-violations.ts'
 import { isPlannedType, type PlanMode, type PlanRule, plannedField, ruleKey, type TrackingPlan, type Violation } from './tracking-plan.ts'
 

@@ -3,7 +3,7 @@
 // Invariant: a schema that passes `schemaProblem` needs no network, ends, and takes a limited time (judging-steps.ts).
 
 import { JudgingSteps, requestBudget, type StepBudget, StepsExceeded, withSteps } from './judging-steps.ts'
-import type { JsonObject } from './messages.ts'
+import { isObject, type JsonObject } from './messages.ts'
 import { limitedPattern, patternProblem } from './slow-pattern.ts'
 
 /** An error as Ajv reports it. */
@@ -45,28 +45,7 @@ interface Validator {
   $steps?: JudgingSteps
 }
 
-export interface ValidatorOptions {
-  validateSchema: boolean
-  code: {
-    /** Optimizing takes three times as long as generating the code. */
-    optimize: false
-    process: (code: string) => string
-    regExp: { (pattern: string, flags: string): { test: (text: string) => boolean }; code: string }
-  }
-  allErrors: true
-  verbose: true
-  messages: false
-  strictSchema: true
-  strictNumbers: true
-  strictTypes: false
-  strictTuples: false
-  strictRequired: false
-  allowUnionTypes: true
-  allowMatchingProperties: true
-  logger: false
-}
-
-const OPTIONS: Omit<ValidatorOptions, 'validateSchema' | 'code'> = {
+const OPTIONS = {
   allErrors: true,
   // For the type of a property that is missing.
   verbose: true,
@@ -80,6 +59,16 @@ const OPTIONS: Omit<ValidatorOptions, 'validateSchema' | 'code'> = {
   allowUnionTypes: true,
   allowMatchingProperties: true,
   logger: false,
+} as const
+
+export type ValidatorOptions = typeof OPTIONS & {
+  validateSchema: boolean
+  code: {
+    /** Optimizing takes three times as long as generating the code. */
+    optimize: false
+    process: (code: string) => string
+    regExp: { (pattern: string, flags: string): { test: (text: string) => boolean }; code: string }
+  }
 }
 
 /** `create` returns a new Ajv for draft 2020-12, with the formats of ajv-formats. */
@@ -241,8 +230,4 @@ function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     isObject(inner) ? Object.entries(inner).sort(([left], [right]) => (left < right ? -1 : 1)) : inner,
   )
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -25,23 +25,14 @@ export interface VerifyOptions {
   now?: (() => number) | undefined
 }
 
-export interface VerifySettings {
-  sharedSecret: string | undefined
-  /** Empty if Standard Webhooks is not configured. */
-  signingKeys: KeyObject[]
-  allowUnprovenMessages: boolean
-  toleranceSeconds: number
-  maxBodyBytes: number
-  timeoutMs: number
-  now: () => number
-}
+export type VerifySettings = ReturnType<typeof parseVerifyOptions>
 
 export const DEFAULTS = { toleranceSeconds: 300, maxBodyBytes: 1024 * 1024, timeoutMs: 10_000 } as const
 
 /** The longest delay that setTimeout supports; it turns a longer one into one millisecond. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
-export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
+export function parseVerifyOptions(options: VerifyOptions) {
   if (typeof options !== 'object' || options === null) throw new TypeError('options must be an object.')
   const { sharedSecret, signingSecrets, allowUnprovenMessages = false, now = Date.now } = options
   const { toleranceSeconds = DEFAULTS.toleranceSeconds, maxBodyBytes = DEFAULTS.maxBodyBytes, timeoutMs = DEFAULTS.timeoutMs } = options
@@ -61,6 +52,7 @@ export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
   if (typeof now !== 'function') throw new TypeError('now must be a function that returns milliseconds since the epoch.')
   return {
     sharedSecret: sharedSecret === undefined ? undefined : requireSharedSecret(sharedSecret),
+    // Empty if Standard Webhooks is not configured.
     signingKeys: signingSecrets === undefined ? [] : parseSigningSecrets(signingSecrets),
     allowUnprovenMessages,
     toleranceSeconds,

@@ -3,6 +3,7 @@
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import {
+  isObject,
   isoTime,
   type JsonObject,
   MAX_BATCH_MESSAGES,
@@ -324,8 +325,4 @@ export function sampleOfBytes(bytes: Buffer): string {
       WRITE_KEY,
       (_, start: string, key: string, quote: string) => `${start}${key.slice(0, Math.min(4, key.length >> 1))}…${quote}`,
     )
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,7 @@
 // Measures messages as they are after merging with the context and integrations of their batch, without merging them. The merge is shallow:
 // a key of the message replaces the same key of the batch (outbound/outbound-message.ts).
 
-import type { JsonObject } from '@switchyard/protocol'
+import { isObject, type JsonObject } from '@switchyard/protocol'
 import type { SegmentContent } from '../model/messages.ts'
 import { outboundMessage } from './outbound-message.ts'
 
@@ -103,8 +103,4 @@ function addedTo(item: unknown, { name, keys, bytes }: MeasuredField): number {
 
 function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value))
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

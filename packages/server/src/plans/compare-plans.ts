@@ -1,7 +1,7 @@
 // Compares two tracking plans and says in words what changed: rules, and in them properties, types, values and other keywords of schemas. Pure.
 
 import { isDeepStrictEqual } from 'node:util'
-import { type JsonObject, type PlanRule, plannedField, ruleKey, type TrackingPlan } from '@switchyard/protocol'
+import { isObject, type JsonObject, type PlanRule, plannedField, ruleKey, type TrackingPlan } from '@switchyard/protocol'
 import { byEvent } from './plan-fields.ts'
 
 export interface PlanChange {
@@ -173,8 +173,4 @@ function objectAt(schema: JsonObject, keyword: string): JsonObject {
 function namesAt(schema: JsonObject, keyword: string): string[] {
   const value: unknown = schema[keyword]
   return Array.isArray(value) ? value.map(String) : []
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -3,7 +3,7 @@
 // `properties` or `items` but no `type` is read as that of an object or an array. What a type cannot express (ranges, patterns, conditions) is left
 // to the service. The result always compiles, whatever the schema contains.
 
-import type { JsonObject } from '@switchyard/protocol'
+import { isObject, type JsonObject } from '@switchyard/protocol'
 import { docComment, quoted } from './source-text.ts'
 
 export interface SchemaType {
@@ -216,8 +216,4 @@ function objectOf(value: unknown): JsonObject {
 
 function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

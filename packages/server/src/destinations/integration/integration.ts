@@ -2,7 +2,7 @@
 // @switchyard/integrations.
 
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
-import type { JsonObject } from '@switchyard/protocol'
+import { isObject, type JsonObject } from '@switchyard/protocol'
 import { nullable } from '../../api/schema.ts'
 import type { IntegrationDestination, IntegrationRef } from '../../model/configuration.ts'
 import type { SegmentContent } from '../../model/messages.ts'
@@ -172,8 +172,4 @@ function show(destination: IntegrationDestination) {
       enabled,
     })),
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,7 @@
 // Walks the properties or traits of a message: the paths of the values, and their JSON types. The event catalogue uses it to count types
 // and, when somebody asks for samples, to collect values. Pure. The work for one message is bounded, whatever it contains.
 
-import { type JsonObject, type PlannedType, plannedField } from '@switchyard/protocol'
+import { isObject, type JsonObject, type PlannedType, plannedField } from '@switchyard/protocol'
 
 /** The order is that of the stored counts, so it must not change. */
 export const VALUE_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'null'] as const
@@ -42,8 +42,4 @@ export function valueType(value: unknown): number {
     default:
       return value === null ? 5 : Array.isArray(value) ? 4 : 3
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

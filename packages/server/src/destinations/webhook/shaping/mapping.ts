@@ -2,6 +2,7 @@
 // this one looks at everything first. What a mapping reads is fixed: the path of a @path and the text of a @template are constants, so no
 // message can choose them.
 
+import { isObject } from '@switchyard/protocol'
 import { mappingKit } from './mapping-kit.ts'
 import { templateProblem } from './template.ts'
 
@@ -204,8 +205,4 @@ function limited(growth: number, place: string): number {
 /** Keys are truncated, because they can have any length and the place is quoted in the response. */
 function inside(place: string, key: string): string {
   return `${place}.${(key.length > 100 ? `${key.slice(0, 100)}…` : key).replaceAll(/\p{Surrogate}/gu, '\ufffd')}`
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
