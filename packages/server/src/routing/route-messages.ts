@@ -6,6 +6,7 @@
 import { allIntegrations, type JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../destinations/kinds.ts'
 import type { FilterJudge } from '../destinations/port/kind.ts'
+import { oncePerObject } from '../once-per-object.ts'
 import { timestampMs } from '../outbound/outbound-message.ts'
 import {
   type Configuration,
@@ -40,16 +41,10 @@ const NOWHERE: Routes = {
   usual: { shipments: [], skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] },
 }
 
-// A configuration is replaced as a whole and never changed, so the index can be cached with it.
-const routesOf = new WeakMap<Configuration, ReadonlyMap<string, Routes>>()
+const routesOf = oncePerObject(indexBySource)
 
 export function routeMessages(configuration: Configuration, sourceId: string, content: SegmentContent): Routing {
-  let bySource = routesOf.get(configuration)
-  if (bySource === undefined) {
-    bySource = indexBySource(configuration)
-    routesOf.set(configuration, bySource)
-  }
-  const routes = bySource.get(sourceId) ?? NOWHERE
+  const routes = routesOf(configuration).get(sourceId) ?? NOWHERE
   const hasSelection = routes !== NOWHERE && (content.integrations !== null || hasIntegrations(content.items))
   if (routes.usual !== null && !hasSelection) return routes.usual
   return planByMessage(routes.attached, content, hasSelection)

@@ -3,11 +3,8 @@
 
 import type { CatalogIntegration, Conditions, FieldSchema, ObjectSchema } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
-
-export interface Problem {
-  field: string
-  problem: string
-}
+import type { SettingsProblem } from '../kind.ts'
+import { inside } from '../webhook/shaping/mapping.ts'
 
 /** The names of the settings that are not secret. An object is one only if nothing in it is secret. */
 export function shownNames(definition: CatalogIntegration): string[] {
@@ -17,7 +14,7 @@ export function shownNames(definition: CatalogIntegration): string[] {
     .map(([name]) => name)
 }
 
-export function settingsProblem(settings: Readonly<JsonObject>, definition: CatalogIntegration): Problem | null {
+export function settingsProblem(settings: Readonly<JsonObject>, definition: CatalogIntegration): SettingsProblem | null {
   return objectProblem(settings, definition.settings, 'settings')
 }
 
@@ -25,7 +22,7 @@ function objectProblem(
   value: Readonly<Record<string, unknown>>,
   schema: Pick<ObjectSchema, 'properties' | 'required'> & { additionalProperties?: boolean | undefined },
   place: string,
-): Problem | null {
+): SettingsProblem | null {
   for (const [name, inner] of Object.entries(value)) {
     const field = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
     if (field === undefined) {
@@ -65,7 +62,7 @@ const FORMATS: Readonly<Record<string, readonly [is: (text: string) => boolean, 
   uuid: [(text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text), 'a UUID'],
 }
 
-function valueProblem(value: unknown, schema: Partial<FieldSchema>, place: string): Problem | null {
+function valueProblem(value: unknown, schema: Partial<FieldSchema>, place: string): SettingsProblem | null {
   const types = [schema.type ?? []].flat().filter((type) => Object.hasOwn(TYPES, type))
   if (types.length > 0 && !types.some((type) => TYPES[type]?.[0](value)))
     return { field: place, problem: `must be ${types.map((type) => TYPES[type]?.[1]).join(' or ')}` }
@@ -105,9 +102,4 @@ function holds({ conditions, match }: Conditions, settings: Readonly<Record<stri
     return operator === 'is_not' ? !isEqual : isEqual
   }
   return match === 'any' ? conditions.some(isMet) : conditions.every(isMet)
-}
-
-/** Names are truncated, because callers can send names of any length and the field is quoted in the response. */
-function inside(place: string, name: string): string {
-  return `${place}.${(name.length > 100 ? `${name.slice(0, 100)}…` : name).replaceAll(/\p{Surrogate}/gu, '\ufffd')}`
 }

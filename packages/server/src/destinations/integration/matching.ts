@@ -4,15 +4,12 @@ import type { JsonObject } from '@switchyard/protocol'
 import type { IntegrationDestination, Subscription } from '../../model/configuration.ts'
 import type { SegmentContent } from '../../model/messages.ts'
 import type { FilterJudge } from '../port/kind.ts'
-import { type SubscribeJudge, subscribeJudge } from '../subscribe/subscribe-judge.ts'
+import { subscribeJudge } from '../subscribe/subscribe-judge.ts'
+import { oncePerObject } from '../../once-per-object.ts'
 
-interface Compiled {
-  id: string
-  matches: SubscribeJudge
-}
-
-// Subscriptions are replaced as a whole and never changed.
-const compiled = new WeakMap<readonly Subscription[], readonly Compiled[]>()
+const compiledOf = oncePerObject((subscriptions: readonly Subscription[]) =>
+  subscriptions.filter(({ enabled }) => enabled).map(({ id, subscribe }) => ({ id, matches: subscribeJudge(subscribe) })),
+)
 
 /** The ids of the enabled subscriptions that match, in order. */
 export function matchingSubscriptions(subscriptions: readonly Subscription[], item: JsonObject, content: SegmentContent): string[] {
@@ -26,13 +23,4 @@ export function subscriptionsJudge({ integration, subscriptions }: IntegrationDe
     if (item['type'] === 'delete' && integration.deletes === true) return null
     return all.some(({ matches }) => matches(item, content)) ? null : 'no_subscription'
   }
-}
-
-function compiledOf(subscriptions: readonly Subscription[]): readonly Compiled[] {
-  let known = compiled.get(subscriptions)
-  if (known === undefined) {
-    known = subscriptions.filter(({ enabled }) => enabled).map(({ id, subscribe }) => ({ id, matches: subscribeJudge(subscribe) }))
-    compiled.set(subscriptions, known)
-  }
-  return known
 }

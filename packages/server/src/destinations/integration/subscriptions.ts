@@ -5,9 +5,9 @@ import type { JsonObject } from '@switchyard/protocol'
 import type { Subscription } from '../../model/configuration.ts'
 import { newId } from '../../model/new-id.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
+import type { SettingsProblem } from '../kind.ts'
 import { subscribeProblem } from '../subscribe/parse-subscribe.ts'
-import { mappingProblem } from '../webhook/shaping/mapping.ts'
-import type { Problem } from './check-settings.ts'
+import { inside, mappingProblem } from '../webhook/shaping/mapping.ts'
 
 /** As requests give them. */
 export interface GivenSubscription {
@@ -50,7 +50,7 @@ export function withIds(
 }
 
 /** The server assigns ids: a request may only contain ids that it has read. */
-export function idProblem(given: readonly GivenSubscription[], before: readonly Subscription[]): Problem | null {
+export function idProblem(given: readonly GivenSubscription[], before: readonly Subscription[]): SettingsProblem | null {
   const known = new Set(before.map(({ id }) => id))
   for (const [at, { id }] of given.entries()) {
     if (id !== undefined && !known.delete(id))
@@ -62,7 +62,7 @@ export function idProblem(given: readonly GivenSubscription[], before: readonly 
   return null
 }
 
-export function subscriptionsProblem(subscriptions: readonly Subscription[], definition: CatalogIntegration): Problem | null {
+export function subscriptionsProblem(subscriptions: readonly Subscription[], definition: CatalogIntegration): SettingsProblem | null {
   let length = 0
   for (const [at, { action, subscribe, mapping }] of subscriptions.entries()) {
     const place = `subscriptions[${at}]`
@@ -97,7 +97,7 @@ function fieldProblem(mapping: Readonly<JsonObject>, { fields }: CatalogAction):
   if (directive !== undefined) return { place: `.${directive}`, problem: 'must be inside a field of the action' }
   const unknown = Object.keys(mapping).find((name) => !Object.hasOwn(fields.properties, name))
   if (unknown === undefined || fields.additionalProperties) return null
-  return { place: `.${shownName(unknown)}`, problem: 'is not a field of this action; GET /api/catalog/{slug} lists its fields' }
+  return { place: inside('', unknown), problem: 'is not a field of this action; GET /api/catalog/{slug} lists its fields' }
 }
 
 /** Templates in Liquid are allowed here, because the library evaluates them in a host process. The check of mappings does not know them. */
@@ -115,12 +115,8 @@ function placeholderProblem(value: unknown, place: string): { place: string; pro
   if (value === HIDDEN) return { place, problem: 'is the placeholder "(hidden)"; send the real value' }
   if (typeof value !== 'object' || value === null) return null
   for (const [key, inner] of Object.entries(value)) {
-    const found = placeholderProblem(inner, Array.isArray(value) ? `${place}[${key}]` : `${place}.${shownName(key)}`)
+    const found = placeholderProblem(inner, Array.isArray(value) ? `${place}[${key}]` : inside(place, key))
     if (found !== null) return found
   }
   return null
-}
-
-function shownName(name: string): string {
-  return (name.length > 100 ? `${name.slice(0, 100)}…` : name).replaceAll(/\p{Surrogate}/gu, '\ufffd')
 }

@@ -6,13 +6,10 @@ import { createSecureContext } from 'node:tls'
 import { isoTime } from '@switchyard/protocol'
 import { boolean, nullable, object, oneOf, string, time, variants, withDefault, writeOnly } from '../../api/schema.ts'
 import type { Auth, TlsSettings, WebhookDestination } from '../../model/configuration.ts'
+import { oncePerObject } from '../../once-per-object.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
+import type { SettingsProblem } from '../kind.ts'
 import { urlProblem } from './url-problem.ts'
-
-export interface Problem {
-  field: string
-  problem: string
-}
 
 const KIB = 1_024
 const MAX_TEXT_LENGTH = 2_048
@@ -159,7 +156,7 @@ export function authProblem(
   all: Partial<WebhookDestination>,
   checkUrl: (url: string) => string | null,
   before: WebhookDestination | undefined,
-): Problem | null {
+): SettingsProblem | null {
   const { auth, tls } = settings
   if (auth) {
     if (auth.type === 'basic' && auth.password === LEFT_OUT)
@@ -174,7 +171,7 @@ export function authProblem(
   return authorizationProblem(all) ?? (tls ? tlsProblem(tls, before?.tls ?? null) : null) ?? unusedTlsProblem(all)
 }
 
-function authorizationProblem({ auth, headers = {}, request }: Partial<WebhookDestination>): Problem | null {
+function authorizationProblem({ auth, headers = {}, request }: Partial<WebhookDestination>): SettingsProblem | null {
   if (auth == null) return null
   const found = (names: object): string | undefined => Object.keys(names).find((name) => name.toLowerCase() === 'authorization')
   const [plain, shaped] = [found(headers), found(request?.headers ?? {})]
@@ -183,12 +180,12 @@ function authorizationProblem({ auth, headers = {}, request }: Partial<WebhookDe
   return { field, problem: 'must not be set together with auth, which sets this header; remove one of them' }
 }
 
-function unusedTlsProblem({ tls, urls = [] }: Partial<WebhookDestination>): Problem | null {
+function unusedTlsProblem({ tls, urls = [] }: Partial<WebhookDestination>): SettingsProblem | null {
   if (tls == null || urls.some((url) => new URL(url).protocol === 'https:')) return null
   return { field: 'tls', problem: 'has no effect, because all URLs use http; use at least one https URL, or remove tls' }
 }
 
-function tlsProblem({ certificate, privateKey, ca }: TlsSettings, before: TlsSettings | null): Problem | null {
+function tlsProblem({ certificate, privateKey, ca }: TlsSettings, before: TlsSettings | null): SettingsProblem | null {
   if (certificate === null && ca === null) return { field: 'tls', problem: 'must have a certificate with its privateKey, a ca, or both' }
   if (certificate === null && privateKey !== null) return { field: 'tls.certificate', problem: 'is required with tls.privateKey' }
   for (const [name, given] of Object.entries({ certificate, ca })) {
@@ -267,7 +264,7 @@ const SHOWN_TLS = object({
 export const SHOWN_AUTH_SETTINGS = { auth: nullable(SHOWN_AUTH), tls: nullable(SHOWN_TLS) }
 
 export function showAuth({ auth, tls }: Pick<WebhookDestination, 'auth' | 'tls'>) {
-  return { auth: auth === null ? null : authView(auth), tls: tls === null ? null : tlsView(tls) }
+  return { auth: auth === null ? null : authView(auth), tls: tls === null ? null : { ...tlsView(tls) } }
 }
 
 function authView(auth: Auth) {
@@ -278,18 +275,7 @@ function authView(auth: Auth) {
 }
 
 /** Destinations are shown far more often than they change, and a changed one has a new object. */
-const tlsViews = new WeakMap<TlsSettings, ReturnType<typeof createTlsView>>()
-
-function tlsView(tls: TlsSettings) {
-  let view = tlsViews.get(tls)
-  if (view === undefined) {
-    view = createTlsView(tls)
-    tlsViews.set(tls, view)
-  }
-  return { ...view }
-}
-
-function createTlsView({ certificate, privateKey, ca }: TlsSettings) {
+const tlsView = oncePerObject(({ certificate, privateKey, ca }: TlsSettings) => {
   const leaf = certificate === null ? null : new X509Certificate(certificate)
   return {
     certificate,
@@ -298,4 +284,4 @@ function createTlsView({ certificate, privateKey, ca }: TlsSettings) {
     hasPrivateKey: privateKey !== null,
     ca,
   }
-}
+})

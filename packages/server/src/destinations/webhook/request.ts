@@ -2,9 +2,10 @@
 // (docs/guide/verifying-webhooks.md). A JSON body is always the output of JSON.stringify for plain data, so the signature is valid both for
 // receivers that read the raw bytes and for those that parse and re-stringify the body.
 
-import { type StandardWebhook, type StandardWebhookHeaders, signMessage, standardWebhookSigner } from '@switchyard/webhook'
+import { signMessage, standardWebhookSigner } from '@switchyard/webhook'
 import type { WebhookDestination } from '../../model/configuration.ts'
 import type { OutgoingRequest, Prepared, RequestAbout } from '../port/kind.ts'
+import { oncePerObject } from '../../once-per-object.ts'
 import { contentType, joined } from './shaping/body-format.ts'
 
 export const USER_AGENT = 'Switchyard/1.0'
@@ -49,26 +50,10 @@ function withoutOverridden(constant: readonly string[], own: readonly string[]):
   return constant.filter((_, at) => !names.has((constant[at - (at % 2)] as string).toLowerCase()))
 }
 
-// Parts that are the same in all requests to a destination are cached by the destination object. A changed destination is a new object.
-const headersOf = new WeakMap<WebhookDestination, readonly string[]>()
-const signers = new WeakMap<WebhookDestination, (webhook: StandardWebhook) => StandardWebhookHeaders>()
+// Parts that are the same in all requests to a destination.
+const signerOf = oncePerObject(({ signingSecrets }: WebhookDestination) => standardWebhookSigner(signingSecrets))
 
-function signerOf(destination: WebhookDestination): (webhook: StandardWebhook) => StandardWebhookHeaders {
-  let signer = signers.get(destination)
-  if (signer === undefined) {
-    signer = standardWebhookSigner(destination.signingSecrets)
-    signers.set(destination, signer)
-  }
-  return signer
-}
-
-/** Returns the headers that every request to a destination has. */
-function constantHeaders(destination: WebhookDestination): readonly string[] {
-  let headers = headersOf.get(destination)
-  if (headers === undefined) {
-    const type = destination.request === null ? 'application/json' : contentType(destination.request.format)
-    headers = ['User-Agent', USER_AGENT, 'Content-Type', type, ...Object.entries(destination.headers).flat()]
-    headersOf.set(destination, headers)
-  }
-  return headers
-}
+const constantHeaders = oncePerObject(({ request, headers }: WebhookDestination): readonly string[] => {
+  const type = request === null ? 'application/json' : contentType(request.format)
+  return ['User-Agent', USER_AGENT, 'Content-Type', type, ...Object.entries(headers).flat()]
+})

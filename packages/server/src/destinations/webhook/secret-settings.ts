@@ -4,6 +4,7 @@
 import { nullable, record, string, withDefault } from '../../api/schema.ts'
 import type { WebhookDestination } from '../../model/configuration.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
+import type { SettingsProblem } from '../kind.ts'
 
 const MAX_SECRETS = 50
 const MAX_SECRET_LENGTH = 8_192
@@ -46,7 +47,7 @@ export function mergedSecrets(
 }
 
 /** Checked again after an update was merged with the stored secrets. */
-export function secretsProblem(secrets: WebhookDestination['secrets']): { field: string; problem: string } | null {
+export function secretsProblem(secrets: WebhookDestination['secrets']): SettingsProblem | null {
   return Object.keys(secrets).length > MAX_SECRETS ? { field: 'secrets', problem: `must have at most ${MAX_SECRETS} entries` } : null
 }
 

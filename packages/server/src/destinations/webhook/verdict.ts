@@ -2,6 +2,7 @@
 
 import type { RetryPolicy } from '../../model/configuration.ts'
 import type { Verdict } from '../port/kind.ts'
+import { oncePerObject } from '../../once-per-object.ts'
 
 /** Statuses below 500 for which a retry may succeed. */
 const TEMPORARY_BELOW_500 = new Set([408, 425, 429])
@@ -14,19 +15,14 @@ export function verdictOfStatus(status: number): Verdict {
   return TEMPORARY_BELOW_500.has(status) ? 'temporary' : 'permanent'
 }
 
-const compiled = new WeakMap<RetryPolicy, (status: number) => Verdict>()
-
 /** Returns the classification by a destination's policy. It is compiled once, because it is called for every request. */
 export function verdictsOf(policy: RetryPolicy): (status: number) => Verdict {
-  const { retryStatuses, failStatuses } = policy
-  if (retryStatuses.length === 0 && failStatuses.length === 0) return verdictOfStatus
-  let verdicts = compiled.get(policy)
-  if (verdicts === undefined) {
-    const changed = new Map<number, Verdict>()
-    for (const status of retryStatuses) changed.set(status, 'temporary')
-    for (const status of failStatuses) changed.set(status, 'permanent')
-    verdicts = (status) => changed.get(status) ?? verdictOfStatus(status)
-    compiled.set(policy, verdicts)
-  }
-  return verdicts
+  return policy.retryStatuses.length === 0 && policy.failStatuses.length === 0 ? verdictOfStatus : changedVerdicts(policy)
 }
+
+const changedVerdicts = oncePerObject(({ retryStatuses, failStatuses }: RetryPolicy): ((status: number) => Verdict) => {
+  const changed = new Map<number, Verdict>()
+  for (const status of retryStatuses) changed.set(status, 'temporary')
+  for (const status of failStatuses) changed.set(status, 'permanent')
+  return (status) => changed.get(status) ?? verdictOfStatus(status)
+})

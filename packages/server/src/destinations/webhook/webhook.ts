@@ -3,6 +3,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { WebhookDestination } from '../../model/configuration.ts'
 import type { Progress } from '../../model/messages.ts'
+import { oncePerObject } from '../../once-per-object.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { DestinationKind } from '../port/kind.ts'
@@ -114,18 +115,14 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
   verdicts: ({ retry }) => verdictsOf(retry),
 }
 
-const allOf = new WeakMap<readonly string[], readonly number[]>()
+const allOf = oncePerObject((urls: readonly string[]): readonly number[] => urls.map((_, at) => at))
 
 /**
  * The progress of a webhook is the URLs that are still to be tried. If they were all replaced, every URL is tried. URLs are compared without query
  * values, which the store does not keep.
  */
 function targetsLeft({ urls }: WebhookDestination, progress: Progress): readonly number[] {
-  let all = allOf.get(urls)
-  if (all === undefined) {
-    all = urls.map((_, at) => at)
-    allOf.set(urls, all)
-  }
+  const all = allOf(urls)
   if (progress === null) return all
   const pending = new Set(progress.map(hiddenUrl))
   const left = all.filter((at) => pending.has(hiddenUrl(urls[at] as string)))

@@ -6,6 +6,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import { IDENTITIES, parsePath } from '../../api/resources/privacy-path.ts'
 import type { PrivacyRule, Source } from '../../model/configuration.ts'
+import { oncePerObject } from '../../once-per-object.ts'
 import { State, type Step } from './privacy-states.ts'
 
 /** A hash takes about 3 µs, and one request can contain 250,000 numbers that a rule with `*` matches. */
@@ -34,18 +35,13 @@ type Hash = (text: string) => string
 
 /** `secret` is the stored secret `privacy_key`. */
 export function createPrivacy(secret: string): Privacy {
-  const compiled = new WeakMap<object, () => Protect>()
   const hashOf = (sourceId: string): Hash => {
     const key = keyOf(secret, sourceId)
     return (text) => createHmac('sha256', key).update(text).digest('hex')
   }
+  const compiled = oncePerObject(({ id, privacy = [] }: Pick<Source, 'id' | 'privacy'>) => compile(privacy, hashOf(id)))
   return {
-    of(source) {
-      if (!hasPrivacy(source)) return null
-      let protection = compiled.get(source)
-      if (protection === undefined) compiled.set(source, (protection = compile(source.privacy, hashOf(source.id))))
-      return protection
-    },
+    of: (source) => (hasPrivacy(source) ? compiled(source) : null),
     storedUserIds({ id, privacy }, userIds) {
       if (!privacy?.some(({ path }) => path === 'userId')) return null
       const hash = hashOf(id)

@@ -4,6 +4,7 @@
 
 import type { Dispatcher } from 'undici'
 import type { Verdict } from '../../../destinations/port/kind.ts'
+import { oncePerObject } from '../../../once-per-object.ts'
 import {
   describeStatus,
   type Outcome,
@@ -88,11 +89,11 @@ export function createHttpClient({ guard, lookup, ca, now = Date.now, closeGrace
   const connections = new Connections({ guard, lookup, ca, maxOpen })
   const shared: Shared = { connections, now, underWay: new Set(), onIdle: null }
   const sharedTargets = new Map<string, Target | null>()
-  const ownTargets = new WeakMap<TlsIdentity, Map<string, Target | null>>()
+  const ownTargets = oncePerObject((_: TlsIdentity) => new Map<string, Target | null>())
   let closing: Promise<void> | undefined
 
   function targetOf(url: string, tls: TlsIdentity | null): Target | null {
-    const targets = tls === null ? sharedTargets : targetsOf(tls)
+    const targets = tls === null ? sharedTargets : ownTargets(tls)
     let target = targets.get(url)
     if (target === undefined) {
       if (targets.size >= MAX_TARGETS) {
@@ -103,15 +104,6 @@ export function createHttpClient({ guard, lookup, ca, now = Date.now, closeGrace
       targets.set(url, target)
     }
     return target
-  }
-
-  function targetsOf(tls: TlsIdentity): Map<string, Target | null> {
-    let targets = ownTargets.get(tls)
-    if (targets === undefined) {
-      targets = new Map()
-      ownTargets.set(tls, targets)
-    }
-    return targets
   }
 
   async function close(): Promise<void> {

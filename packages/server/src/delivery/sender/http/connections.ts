@@ -120,7 +120,7 @@ export class Connection {
       keepAliveMaxTimeout: ANNOUNCED_IDLE_MAX_MS,
       keepAliveTimeoutThreshold: ANNOUNCED_IDLE_MARGIN_MS,
       allowH2: false,
-      connect: (_options, callback) => void this.#dial(callback),
+      connect: (_options, callback) => void this.dial(callback),
     })
   }
 
@@ -143,7 +143,7 @@ export class Connection {
   }
 
   /** Called by undici for the first request, and again should the socket turn out closed before the next one is written. */
-  async #dial(callback: buildConnector.Callback): Promise<void> {
+  async dial(callback: buildConnector.Callback): Promise<void> {
     const { hostname } = this.origin
     this.#socket = null
     this.phase = 'lookup'

@@ -203,6 +203,6 @@ function limited(growth: number, place: string): number {
 }
 
 /** Keys are truncated, because they can have any length and the place is quoted in the response. */
-function inside(place: string, key: string): string {
+export function inside(place: string, key: string): string {
   return `${place}.${(key.length > 100 ? `${key.slice(0, 100)}…` : key).replaceAll(/\p{Surrogate}/gu, '\ufffd')}`
 }

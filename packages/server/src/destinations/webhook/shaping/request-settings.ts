@@ -3,6 +3,7 @@
 import { invalidField, nullable, object, oneOf, record, type Schema, string, withDefault } from '../../../api/schema.ts'
 import type { BatchSettings, BodyFormat, RequestSettings } from '../../../model/configuration.ts'
 import { HIDDEN } from '../../../secrets/hidden-url.ts'
+import type { SettingsProblem } from '../../port/kind.ts'
 import { FORMATS } from './body-format.ts'
 import { isSecretPath } from './bounded-reading.ts'
 import { hasDotSegment } from './dot-segments.ts'
@@ -110,10 +111,7 @@ export const SHOWN_REQUEST = nullable(
 )
 
 /** Settings that do not fit together. One batch is one request, so it has one path, one set of headers and one form. */
-export function batchProblem(
-  request: RequestSettings | null,
-  { size }: Pick<BatchSettings, 'size'>,
-): { field: string; problem: string } | null {
+export function batchProblem(request: RequestSettings | null, { size }: Pick<BatchSettings, 'size'>): SettingsProblem | null {
   if (request === null || size === 1) return null
   const instead = 'set batch.size to 1'
   const hasPlaceholder = (text: string): boolean => parseTemplate(text).placeholders.some(({ segments }) => !isSecretPath(segments))

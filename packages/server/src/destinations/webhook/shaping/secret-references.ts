@@ -2,6 +2,7 @@
 // that begins with `secrets` never reads the message, wherever it is written, so no message can take the place of a secret.
 
 import type { RequestSettings } from '../../../model/configuration.ts'
+import type { SettingsProblem } from '../../kind.ts'
 import { isSecretPath, segmentsOf } from './bounded-reading.ts'
 import { withTwoBraces } from './mapping.ts'
 import { parseTemplate } from './template.ts'
@@ -14,7 +15,7 @@ interface Reference {
 }
 
 /** Returns the first reference to a secret that does not exist, or null. */
-export function unknownSecret(request: RequestSettings | null, names: readonly string[]): { field: string; problem: string } | null {
+export function unknownSecret(request: RequestSettings | null, names: readonly string[]): SettingsProblem | null {
   if (request === null) return null
   const found = referencesIn(request).find(({ name }) => name === null || !names.includes(name))
   if (found === undefined) return null

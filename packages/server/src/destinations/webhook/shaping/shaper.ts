@@ -4,6 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { RequestSettings, WebhookDestination } from '../../../model/configuration.ts'
 import { MappingFailed, type Shaper } from '../../port/kind.ts'
+import { oncePerObject } from '../../../once-per-object.ts'
 import { textOf } from './body-format.ts'
 import { TooMuch } from './bounded-reading.ts'
 import { hasDotSegment } from './dot-segments.ts'
@@ -25,20 +26,16 @@ const MAX_TEXT_LENGTH = 1_000_000
 const MAX_PATH_LENGTH = 4_096
 
 const NO_HEADERS: readonly string[] = []
-const shapers = new WeakMap<WebhookDestination, Shaper>()
 
 /** Returns null for the classic webhook. The shaper throws MappingFailed if a message cannot be sent as `request` says. */
 export function shaperOf(destination: WebhookDestination): Shaper | null {
-  const { request, secrets } = destination
-  if (request === null) return null
-  let shaper = shapers.get(destination)
-  if (shaper === undefined) {
-    const compiled = compile(request, secrets)
-    shaper = (message) => ({ text: bodyText(compiled, message), path: pathOf(compiled, message), headers: headersOf(compiled, message) })
-    shapers.set(destination, shaper)
-  }
-  return shaper
+  return destination.request === null ? null : compiledShaper(destination as WebhookDestination & { request: RequestSettings })
 }
+
+const compiledShaper = oncePerObject(({ request, secrets }: WebhookDestination & { request: RequestSettings }): Shaper => {
+  const compiled = compile(request, secrets)
+  return (message) => ({ text: bodyText(compiled, message), path: pathOf(compiled, message), headers: headersOf(compiled, message) })
+})
 
 function compile(request: RequestSettings, secrets: WebhookDestination['secrets']): Compiled {
   return {
