@@ -60,16 +60,11 @@ export function library(): Library {
  * the original response. Nothing listens there, so the process would crash, and the body of the clone would never end.
  */
 function repairClone(response: object): void {
-  replaceMethod(
-    response,
-    'clone',
-    (original) =>
-      function (this: { body: Readable | null }) {
-        const copy: { body: Readable | null } = Reflect.apply(original, this, [])
-        this.body?.on('error', (error) => copy.body?.destroy(error))
-        return copy
-      },
-  )
+  replaceMethod(response, 'clone', function (this: { body: Readable | null }, original) {
+    const copy: { body: Readable | null } = Reflect.apply(original, this, [])
+    this.body?.on('error', (error) => copy.body?.destroy(error))
+    return copy
+  })
 }
 
 export function createDestination(definition: Definition): LibraryDestination {

@@ -10,25 +10,20 @@ import { runs } from './run-trace.ts'
 const PREVIEW_DIAL = 'ERR_PREVIEW_DIAL'
 
 export function installDialWatch(): void {
-  replaceMethod(
-    net.Socket.prototype,
-    'connect',
-    (original) =>
-      function (this: net.Socket, ...args: unknown[]) {
-        const trace = runs.getStore()?.trace
-        if (trace?.isPreview === true) {
-          trace.failedConnection = PREVIEW_DIAL
-          process.nextTick(() => this.destroy(previewDial()))
-          return this
-        }
-        if (trace !== undefined) {
-          this.once('error', (error) => {
-            trace.failedConnection = codeOf(error)
-          })
-        }
-        return Reflect.apply(original, this, args)
-      },
-  )
+  replaceMethod(net.Socket.prototype, 'connect', function (this: net.Socket, original, ...args: unknown[]) {
+    const trace = runs.getStore()?.trace
+    if (trace?.isPreview === true) {
+      trace.failedConnection = PREVIEW_DIAL
+      process.nextTick(() => this.destroy(previewDial()))
+      return this
+    }
+    if (trace !== undefined) {
+      this.once('error', (error) => {
+        trace.failedConnection = codeOf(error)
+      })
+    }
+    return Reflect.apply(original, this, args)
+  })
   refuseLookups(dns)
   refuseLookups(dns.promises)
 }
@@ -36,15 +31,10 @@ export function installDialWatch(): void {
 function refuseLookups(module: object): void {
   for (const [name, value] of Object.entries(module)) {
     if (typeof value !== 'function' || !/^(lookup|resolve|reverse)/.test(name)) continue
-    replaceMethod(
-      module,
-      name,
-      (original) =>
-        function (...args: unknown[]) {
-          if (runs.getStore()?.trace.isPreview === true) throw previewDial()
-          return Reflect.apply(original, this, args)
-        },
-    )
+    replaceMethod(module, name, function (this: unknown, original, ...args: unknown[]) {
+      if (runs.getStore()?.trace.isPreview === true) throw previewDial()
+      return Reflect.apply(original, this, args)
+    })
   }
 }
 

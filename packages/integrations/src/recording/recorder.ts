@@ -31,17 +31,7 @@ export function installRecorder(): void {
 }
 
 function recordModule(module: typeof http | typeof https, protocol: string): void {
-  replaceMethod(module, 'request', (original) => recordingRequest(original, protocol))
-  // Node's own calls its own `request`.
-  module.get = (...args: unknown[]) => {
-    const request: http.ClientRequest = Reflect.apply(module.request as Method, module, args)
-    request.end()
-    return request
-  }
-}
-
-function recordingRequest(original: Method, protocol: string): Method {
-  return function request(...args: unknown[]): http.ClientRequest {
+  replaceMethod(module, 'request', function (this: unknown, original, ...args: unknown[]): http.ClientRequest {
     const context = runs.getStore()
     if (context === undefined) return Reflect.apply(original, this, args)
     const { trace, positions } = context
@@ -52,62 +42,53 @@ function recordingRequest(original: Method, protocol: string): Method {
     if (trace.isDetailed) recordBody(made, record)
     watch(made, record, context)
     return made
+  })
+  // Node's own calls its own `request`.
+  module.get = (...args: unknown[]) => {
+    const request: http.ClientRequest = Reflect.apply(module.request as Method, module, args)
+    request.end()
+    return request
   }
 }
 
 /** Wraps `emit` instead of adding listeners, because Node.js behaves differently if there is a listener for `response` or `error`. */
 function watch(request: http.ClientRequest, record: OpenRequest, context: RunContext): void {
   let answer: http.IncomingMessage | undefined
-  replaceMethod(
-    request,
-    'emit',
-    (original) =>
-      function (event: string, ...args: unknown[]) {
-        if (event === 'response' && !context.trace.isPreview) {
-          answer = args[0] as http.IncomingMessage
-          recordAnswer(answer, record)
-        } else if (event === 'error') failed(record, args[0])
-        else if (event === 'close') {
-          if (answer?.complete === false) record.error ??= 'ECONNRESET'
-          ended(record)
-        }
-        // The events of a reused connection come in the context of the request that opened it.
-        if (runs.getStore() === context) return Reflect.apply(original, this, [event, ...args])
-        return runs.run(context, () => Reflect.apply(original, this, [event, ...args]))
-      },
-  )
+  replaceMethod(request, 'emit', function (this: unknown, original, event: string, ...args: unknown[]) {
+    if (event === 'response' && !context.trace.isPreview) {
+      answer = args[0] as http.IncomingMessage
+      recordAnswer(answer, record)
+    } else if (event === 'error') failed(record, args[0])
+    else if (event === 'close') {
+      if (answer?.complete === false) record.error ??= 'ECONNRESET'
+      ended(record)
+    }
+    // The events of a reused connection come in the context of the request that opened it.
+    if (runs.getStore() === context) return Reflect.apply(original, this, [event, ...args])
+    return runs.run(context, () => Reflect.apply(original, this, [event, ...args]))
+  })
 }
 
 function recordAnswer(answer: http.IncomingMessage, record: OpenRequest): void {
   record.status = answer.statusCode ?? null
   record.retryAfter = answer.headers['retry-after'] ?? null
   record.answerEncoding = answer.headers['content-encoding']
-  replaceMethod(
-    answer,
-    'push',
-    (original) =>
-      function (chunk: unknown, encoding?: unknown) {
-        if (chunk === null) ended(record)
-        else addAnswer(record, chunk)
-        return Reflect.apply(original, this, [chunk, encoding])
-      },
-  )
+  replaceMethod(answer, 'push', function (this: unknown, original, chunk: unknown, encoding?: unknown) {
+    if (chunk === null) ended(record)
+    else addAnswer(record, chunk)
+    return Reflect.apply(original, this, [chunk, encoding])
+  })
 }
 
 function recordBody(request: http.ClientRequest, record: OpenRequest): void {
   // `end` hands its chunk to an internal function, not to `write`.
   for (const method of ['write', 'end']) {
-    replaceMethod(
-      request,
-      method,
-      (original) =>
-        function (...args: unknown[]) {
-          if (args[0] !== undefined && typeof args[0] !== 'function') addBody(record, args[0], args[1])
-          const result: unknown = Reflect.apply(original, this, args)
-          if (method === 'end') record.headers ??= { ...request.getHeaders() }
-          return result
-        },
-    )
+    replaceMethod(request, method, function (this: unknown, original, ...args: unknown[]) {
+      if (args[0] !== undefined && typeof args[0] !== 'function') addBody(record, args[0], args[1])
+      const result: unknown = Reflect.apply(original, this, args)
+      if (method === 'end') record.headers ??= { ...request.getHeaders() }
+      return result
+    })
   }
 }
 
