@@ -1,7 +1,6 @@
 // The receiver's options, checked before the request: a mistake here is in the program, throws TypeError, and must never
 // weaken a check silently. No request data belongs here.
 
-import type { KeyObject } from 'node:crypto'
 import { parseSigningSecrets } from './signing-secrets.ts'
 import { requireSharedSecret } from './x-signature.ts'
 

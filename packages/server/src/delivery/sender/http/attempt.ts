@@ -89,7 +89,7 @@ export function createHttpClient({ guard, lookup, ca, now = Date.now, closeGrace
   const connections = new Connections({ guard, lookup, ca, maxOpen })
   const shared: Shared = { connections, now, underWay: new Set(), onIdle: null }
   const sharedTargets = new Map<string, Target | null>()
-  const ownTargets = oncePerObject((_: TlsIdentity) => new Map<string, Target | null>())
+  const ownTargets = oncePerObject<TlsIdentity, Map<string, Target | null>>(() => new Map())
   let closing: Promise<void> | undefined
 
   function targetOf(url: string, tls: TlsIdentity | null): Target | null {
