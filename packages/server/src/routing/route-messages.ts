@@ -6,7 +6,7 @@
 import { allIntegrations, type JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../destinations/kinds.ts'
 import type { FilterJudge } from '../destinations/port/kind.ts'
-import { oncePerObject } from '../once-per-object.ts'
+import { oncePerObject } from '../model/once-per-object.ts'
 import { timestampMs } from '../outbound/outbound-message.ts'
 import {
   type Configuration,

@@ -3,7 +3,7 @@
 
 import type { CatalogIntegration, Conditions, FieldSchema, ObjectSchema } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
-import type { SettingsProblem } from '../kind.ts'
+import type { SettingsProblem } from '../port/kind.ts'
 import { inside } from '../webhook/shaping/mapping.ts'
 
 /** The names of the settings that are not secret. An object is one only if nothing in it is secret. */

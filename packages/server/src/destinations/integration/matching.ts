@@ -3,9 +3,9 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { IntegrationDestination, Subscription } from '../../model/configuration.ts'
 import type { SegmentContent } from '../../model/messages.ts'
+import { oncePerObject } from '../../model/once-per-object.ts'
 import type { FilterJudge } from '../port/kind.ts'
 import { subscribeJudge } from '../subscribe/subscribe-judge.ts'
-import { oncePerObject } from '../../once-per-object.ts'
 
 const compiledOf = oncePerObject((subscriptions: readonly Subscription[]) =>
   subscriptions.filter(({ enabled }) => enabled).map(({ id, subscribe }) => ({ id, matches: subscribeJudge(subscribe) })),

@@ -5,7 +5,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import type { Subscription } from '../../model/configuration.ts'
 import { newId } from '../../model/new-id.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type { SettingsProblem } from '../kind.ts'
+import type { SettingsProblem } from '../port/kind.ts'
 import { subscribeProblem } from '../subscribe/parse-subscribe.ts'
 import { inside, mappingProblem } from '../webhook/shaping/mapping.ts'
 

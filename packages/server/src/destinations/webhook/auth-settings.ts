@@ -6,9 +6,9 @@ import { createSecureContext } from 'node:tls'
 import { isoTime } from '@switchyard/protocol'
 import { boolean, nullable, object, oneOf, string, time, variants, withDefault, writeOnly } from '../../api/schema.ts'
 import type { Auth, TlsSettings, WebhookDestination } from '../../model/configuration.ts'
-import { oncePerObject } from '../../once-per-object.ts'
+import { oncePerObject } from '../../model/once-per-object.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type { SettingsProblem } from '../kind.ts'
+import type { SettingsProblem } from '../port/kind.ts'
 import { urlProblem } from './url-problem.ts'
 
 const KIB = 1_024

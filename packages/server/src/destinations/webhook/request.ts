@@ -4,8 +4,8 @@
 
 import { signMessage, standardWebhookSigner } from '@switchyard/webhook'
 import type { WebhookDestination } from '../../model/configuration.ts'
+import { oncePerObject } from '../../model/once-per-object.ts'
 import type { OutgoingRequest, Prepared, RequestAbout } from '../port/kind.ts'
-import { oncePerObject } from '../../once-per-object.ts'
 import { contentType, joined } from './shaping/body-format.ts'
 
 export const USER_AGENT = 'Switchyard/1.0'

@@ -4,7 +4,7 @@
 import { nullable, record, string, withDefault } from '../../api/schema.ts'
 import type { WebhookDestination } from '../../model/configuration.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
-import type { SettingsProblem } from '../kind.ts'
+import type { SettingsProblem } from '../port/kind.ts'
 
 const MAX_SECRETS = 50
 const MAX_SECRET_LENGTH = 8_192

@@ -1,8 +1,8 @@
 // Classifies the HTTP status of a response as success, temporary failure or permanent failure.
 
 import type { RetryPolicy } from '../../model/configuration.ts'
+import { oncePerObject } from '../../model/once-per-object.ts'
 import type { Verdict } from '../port/kind.ts'
-import { oncePerObject } from '../../once-per-object.ts'
 
 /** Statuses below 500 for which a retry may succeed. */
 const TEMPORARY_BELOW_500 = new Set([408, 425, 429])

@@ -3,7 +3,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { WebhookDestination } from '../../model/configuration.ts'
 import type { Progress } from '../../model/messages.ts'
-import { oncePerObject } from '../../once-per-object.ts'
+import { oncePerObject } from '../../model/once-per-object.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { DestinationKind } from '../port/kind.ts'

@@ -6,7 +6,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import { IDENTITIES, parsePath } from '../../api/resources/privacy-path.ts'
 import type { PrivacyRule, Source } from '../../model/configuration.ts'
-import { oncePerObject } from '../../once-per-object.ts'
+import { oncePerObject } from '../../model/once-per-object.ts'
 import { State, type Step } from './privacy-states.ts'
 
 /** A hash takes about 3 µs, and one request can contain 250,000 numbers that a rule with `*` matches. */

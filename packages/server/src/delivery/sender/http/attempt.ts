@@ -4,7 +4,7 @@
 
 import type { Dispatcher } from 'undici'
 import type { Verdict } from '../../../destinations/port/kind.ts'
-import { oncePerObject } from '../../../once-per-object.ts'
+import { oncePerObject } from '../../../model/once-per-object.ts'
 import {
   describeStatus,
   type Outcome,

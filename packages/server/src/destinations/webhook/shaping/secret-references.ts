@@ -2,7 +2,7 @@
 // that begins with `secrets` never reads the message, wherever it is written, so no message can take the place of a secret.
 
 import type { RequestSettings } from '../../../model/configuration.ts'
-import type { SettingsProblem } from '../../kind.ts'
+import type { SettingsProblem } from '../../port/kind.ts'
 import { isSecretPath, segmentsOf } from './bounded-reading.ts'
 import { withTwoBraces } from './mapping.ts'
 import { parseTemplate } from './template.ts'

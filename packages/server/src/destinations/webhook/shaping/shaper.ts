@@ -3,8 +3,8 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { RequestSettings, WebhookDestination } from '../../../model/configuration.ts'
+import { oncePerObject } from '../../../model/once-per-object.ts'
 import { MappingFailed, type Shaper } from '../../port/kind.ts'
-import { oncePerObject } from '../../../once-per-object.ts'
 import { textOf } from './body-format.ts'
 import { TooMuch } from './bounded-reading.ts'
 import { hasDotSegment } from './dot-segments.ts'
