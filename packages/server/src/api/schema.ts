@@ -12,6 +12,8 @@ export interface Schema<T> {
   /** Returns the validated value, or throws an ApiError with `path` as its field. */
   parse: (value: unknown, path: string) => T
   toJsonSchema: () => JsonSchema
+  /** Returns a stored value as a response shows it; see `shown`. Undefined if nothing has to be done. */
+  show?: ((value: unknown) => unknown) | undefined
 }
 
 /** A field that may be left out; it is then absent from the parsed object. */
@@ -39,6 +41,14 @@ export interface ObjectSchema<F extends Fields> extends Schema<ObjectOf<F>> {
   readonly fields: F
 }
 
+/**
+ * A stored value as responses show it: without fields that the schema does not have, and with times, which are stored in milliseconds under names
+ * such as `createdAtMs`, in the format of responses.
+ */
+export function shown(schema: Schema<unknown>, value: unknown): unknown {
+  return schema.show === undefined || value == null ? value : schema.show(value)
+}
+
 /** Returns what is wrong with a value, as the end of a sentence that starts with the name of the field; null if it is valid. */
 export type Check<T> = (value: T) => string | null
 
@@ -60,48 +70,39 @@ export function string(
       if (problem !== null) throw invalidField(path, problem)
       return value
     },
-    toJsonSchema: () => ({
-      type: 'string',
-      ...(min > 0 ? { minLength: min } : {}),
-      ...(max === undefined ? {} : { maxLength: max }),
-      ...keywords,
-    }),
+    toJsonSchema: () => defined({ type: 'string', minLength: min || undefined, maxLength: max, ...keywords }),
   }
 }
 
-export function integer(options: Described & { min?: number; max?: number } = {}): Schema<number> {
-  const { min, max, ...keywords } = options
-  return {
-    parse(value, path) {
-      const good = Number.isSafeInteger(value) && (value as number) >= (min ?? -Infinity) && (value as number) <= (max ?? Infinity)
-      if (!good) throw invalidField(path, `must be ${rangeText('an integer', options)}`)
-      return value as number
-    },
-    toJsonSchema: () => ({
-      type: 'integer',
-      ...(min === undefined ? {} : { minimum: min }),
-      ...(max === undefined ? {} : { maximum: max }),
-      ...keywords,
-    }),
-  }
+type Range = Described & { min?: number; max?: number }
+
+export function integer(options: Range = {}): Schema<number> {
+  return numeric('integer', options, (value, path) => {
+    if (!Number.isSafeInteger(value) || !isWithin(value as number, options))
+      throw invalidField(path, `must be ${rangeText('an integer', options)}`)
+  })
 }
 
 /** Any finite number, such as a rate or a latency. */
-export function number(options: Described & { min?: number; max?: number } = {}): Schema<number> {
-  const { min, max, ...keywords } = options
+export function number(options: Range = {}): Schema<number> {
+  return numeric('number', options, (value, path) => {
+    if (typeof value !== 'number' || !Number.isFinite(value)) throw invalidField(path, 'must be a number')
+    if (!isWithin(value, options)) throw invalidField(path, `must be ${rangeText('a number', options)}`)
+  })
+}
+
+function numeric(type: string, { min, max, ...keywords }: Range, check: (value: unknown, path: string) => void): Schema<number> {
   return {
     parse(value, path) {
-      if (typeof value !== 'number' || !Number.isFinite(value)) throw invalidField(path, 'must be a number')
-      if (value < (min ?? -Infinity) || value > (max ?? Infinity)) throw invalidField(path, `must be ${rangeText('a number', options)}`)
-      return value
+      check(value, path)
+      return value as number
     },
-    toJsonSchema: () => ({
-      type: 'number',
-      ...(min === undefined ? {} : { minimum: min }),
-      ...(max === undefined ? {} : { maximum: max }),
-      ...keywords,
-    }),
+    toJsonSchema: () => defined({ type, minimum: min, maximum: max, ...keywords }),
   }
+}
+
+function isWithin(value: number, { min = -Infinity, max = Infinity }: Range): boolean {
+  return value >= min && value <= max
 }
 
 export function boolean(options: Described = {}): Schema<boolean> {
@@ -127,14 +128,15 @@ export function oneOf<const T extends string>(values: readonly T[], options: Des
 
 /** A time in the format of requests and responses: ISO 8601, UTC, with milliseconds. */
 export function time(options: Described = {}): Schema<string> {
-  return string({
+  const text = string({
     format: 'date-time',
     ...options,
-    check: (text) =>
-      parseTime(text) !== undefined && isoTime(parseTime(text) as number) === text
+    check: (given) =>
+      parseTime(given) !== undefined && isoTime(parseTime(given) as number) === given
         ? null
         : 'must be an ISO 8601 time in UTC with milliseconds, such as 2026-11-14T09:00:00.000Z',
   })
+  return { ...text, show: (value) => (typeof value === 'number' ? isoTime(value) : value) }
 }
 
 /** A JSON object with any content. It is not copied. */
@@ -152,6 +154,7 @@ export function nullable<T>(schema: Schema<T>): Schema<T | null> {
   return {
     parse: (value, path) => (value === null ? null : schema.parse(value, path)),
     toJsonSchema: () => orNull(schema.toJsonSchema()),
+    show: schema.show,
   }
 }
 
@@ -175,14 +178,16 @@ export function array<T>(
       }
       return result
     },
-    toJsonSchema: () => ({
-      type: 'array',
-      items: item.toJsonSchema(),
-      ...(min > 0 ? { minItems: min } : {}),
-      ...(max === undefined ? {} : { maxItems: max }),
-      ...(identity === undefined ? {} : { uniqueItems: true }),
-      ...keywords,
-    }),
+    toJsonSchema: () =>
+      defined({
+        type: 'array',
+        items: item.toJsonSchema(),
+        minItems: min || undefined,
+        maxItems: max,
+        uniqueItems: identity && true,
+        ...keywords,
+      }),
+    show: item.show && ((value) => (value as readonly unknown[]).map((entry) => shown(item, entry))),
   }
 }
 
@@ -208,12 +213,7 @@ export function record<T>(
       if (problem !== null) throw invalidField(path, problem)
       return result
     },
-    toJsonSchema: () => ({
-      type: 'object',
-      additionalProperties: entry.toJsonSchema(),
-      ...(max === undefined ? {} : { maxProperties: max }),
-      ...keywords,
-    }),
+    toJsonSchema: () => defined({ type: 'object', additionalProperties: entry.toJsonSchema(), maxProperties: max, ...keywords }),
   }
 }
 
@@ -246,6 +246,16 @@ export function object<F extends Fields>(fields: F, options: Described & { title
         ...options,
       }
     },
+    show(value) {
+      const stored = value as Readonly<Record<string, unknown>>
+      const result: Record<string, unknown> = {}
+      for (const [name, schema] of Object.entries(fields)) {
+        const own = stored[name] === undefined ? stored[`${name}Ms`] : stored[name]
+        if (own !== undefined) result[name] = shown(schema, own)
+        else if ('fallback' in schema) result[name] = schema.fallback
+      }
+      return result
+    },
   }
 }
 
@@ -268,15 +278,21 @@ export function variants<const By extends string, V extends Readonly<Record<stri
       return found[1].parse(value, path) as Variant<By, V>
     },
     toJsonSchema: () => ({ oneOf: schemas.map(([, schema]) => schema.toJsonSchema()), ...options }),
+    show(value) {
+      const found = schemas.find(([name]) => name === (value as Record<string, unknown>)[by])
+      return found === undefined ? value : shown(found[1], value)
+    },
   }
 }
 
 export function optional<T>(schema: Schema<T>): OptionalSchema<T> {
-  return { parse: schema.parse, toJsonSchema: schema.toJsonSchema, optional: true }
+  const { parse, toJsonSchema, show } = schema
+  return { parse, toJsonSchema, show, optional: true }
 }
 
 export function withDefault<T>(schema: Schema<T>, fallback: T): DefaultSchema<T> {
-  return { parse: schema.parse, toJsonSchema: () => ({ ...schema.toJsonSchema(), default: fallback }), fallback }
+  const { parse, toJsonSchema, show } = schema
+  return { parse, toJsonSchema: () => ({ ...toJsonSchema(), default: fallback }), show, fallback }
 }
 
 /** A secret, which no response contains. A secret that is left out has the value `leftOut`, which is not part of the JSON Schema. */
@@ -293,12 +309,14 @@ export function patchOf<F extends Fields>(fields: F): PatchFields<F> {
 }
 
 export function withoutDefault<T>(schema: Schema<T>): Schema<T> {
+  const { parse, show } = schema
   return {
-    parse: schema.parse,
+    parse,
     toJsonSchema() {
       const { default: _, ...rest } = schema.toJsonSchema()
       return rest
     },
+    show,
   }
 }
 
@@ -331,6 +349,11 @@ function lengthText(min: number, max: number | undefined, things: string): strin
 function rangeText(thing: string, { min, max }: { min?: number; max?: number }): string {
   if (min === undefined) return max === undefined ? thing : `${thing} of at most ${max}`
   return max === undefined ? `${thing} of at least ${min}` : `${thing} from ${min} to ${max}`
+}
+
+/** Without the keywords that have no value. */
+function defined(json: JsonSchema): JsonSchema {
+  return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== undefined))
 }
 
 function orNull(json: JsonSchema): JsonSchema {

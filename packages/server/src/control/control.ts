@@ -4,7 +4,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { entityTag } from '../api/entity-tag.ts'
 import { bytesProblem } from '../api/json-problem.ts'
-import { invalidField, object } from '../api/schema.ts'
+import { invalidField, object, shown } from '../api/schema.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep } from '../store/port/scan-json.ts'
 import { InvalidCursor, SourceHasPlan, StoreUnavailable, UnknownVersion, WriteKeyTaken } from '../store/store.ts'
@@ -160,12 +160,12 @@ function serve(api: FastifyInstance, route: Route, access: Access): void {
       // The router matches /sources/ as a source with an empty id.
       if (Object.values(params).includes('')) throw new ApiError('not_found')
       const query = (route.query ?? NO_QUERY).parse(request.query, '')
-      const body = route.body?.parse(request.body === undefined ? {} : request.body, '')
+      const given = route.body?.parse(request.body === undefined ? {} : request.body, '')
       // HEAD gets only the headers, because the event stream has no end.
       if (route.stream && request.method === 'HEAD') return reply.type('text/event-stream; charset=utf-8').send()
       const answer = await route.handle({
         params,
-        body,
+        body: given,
         query,
         // Getters, because reading them throws on a public route, which has no caller.
         get actor() {
@@ -178,9 +178,11 @@ function serve(api: FastifyInstance, route: Route, access: Access): void {
       })
       if (route.stream) return stream(request, reply, answer as AsyncIterable<StreamEvent>, access)
       reply.code(route.status)
-      if (route.bytes) reply.type('application/octet-stream')
-      if (route.tagged && answer !== undefined) reply.header('etag', entityTag(answer))
-      return route.status === 204 ? reply.send() : reply.send(answer)
+      if (route.bytes) return reply.type('application/octet-stream').send(answer)
+      if (route.answer === undefined) return reply.send()
+      const body = shown(route.answer, answer)
+      if (route.tagged) reply.header('etag', entityTag(body))
+      return reply.send(body)
     },
   })
 }

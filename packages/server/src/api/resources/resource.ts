@@ -1,8 +1,18 @@
 // A resource of the control API, described once, field by field. From the description come the schemas of the requests that create and
 // change it, the schema of responses, the response itself and the type of what is stored. The command line reads the same description.
 
-import { isoTime } from '@switchyard/protocol'
-import { type Infer, type ObjectOf, object, type PatchFields, patchOf, type Schema, type Simplify, withoutDefault } from '../schema.ts'
+import {
+  type Infer,
+  type ObjectOf,
+  object,
+  type PatchFields,
+  patchOf,
+  type Schema,
+  type Simplify,
+  shown,
+  withDefault,
+  withoutDefault,
+} from '../schema.ts'
 
 /** A field whose schema is not the same in all requests and responses. */
 interface Forms {
@@ -63,6 +73,12 @@ export function resource<F extends ResourceFields>(fields: F, about: { title: st
   const viewFields = Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [name, withoutDefault(formOf(field, 'view'))]),
   ) as unknown as ViewFields<F>
+  const withFallbacks = Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => {
+      const [created, view] = [formOf(field, 'create'), formOf(field, 'view')]
+      return [name, 'fallback' in created ? withDefault(view, created.fallback) : view]
+    }),
+  )
   return {
     fields,
     viewFields,
@@ -75,17 +91,7 @@ export function resource<F extends ResourceFields>(fields: F, about: { title: st
       return Object.keys(fields).some((name) => typeof values[name] === 'string' && values[name].toLowerCase().includes(text.toLowerCase()))
     },
     /** The resource as responses show it. A field that is not stored has its default. */
-    viewOf: (stored: StoredFields<F>): ObjectOf<ViewFields<F>> => {
-      const values = stored as Readonly<Record<string, unknown>>
-      const shown: Record<string, unknown> = {}
-      for (const [name, field] of Object.entries(fields)) {
-        const timeMs = values[`${name}Ms`]
-        const value = typeof timeMs === 'number' ? isoTime(timeMs) : values[name]
-        const form = formOf(field, 'create')
-        shown[name] = value === undefined && 'fallback' in form ? form.fallback : value
-      }
-      return shown as ObjectOf<ViewFields<F>>
-    },
+    viewOf: (stored: StoredFields<F>) => shown(object(withFallbacks), stored) as ObjectOf<ViewFields<F>>,
   }
 }
 

@@ -1,6 +1,6 @@
 // The route that lists the audit log. Its entries are made in routes/audit-entries.ts.
 
-import { isoTime, type JsonObject } from '@switchyard/protocol'
+import type { JsonObject } from '@switchyard/protocol'
 import { queryTime } from '../../api/query-values.ts'
 import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
 import { maskedWriteKey } from '../../api/write-key-mask.ts'
@@ -49,17 +49,8 @@ export function auditRoutes({ store }: ControlParts): Route[] {
   ]
 }
 
-function entryView({ id, atMs, actor, action, subject, before, after }: AuditEntry, role: Role) {
-  const shown = role === 'admin' ? (state: JsonObject | null) => state : withoutWriteKeys
-  return {
-    id,
-    at: isoTime(atMs),
-    actor: { id: actor.id, name: actor.name },
-    action,
-    subject,
-    before: shown(before),
-    after: shown(after),
-  }
+function entryView(entry: AuditEntry, role: Role) {
+  return role === 'admin' ? entry : { ...entry, before: withoutWriteKeys(entry.before), after: withoutWriteKeys(entry.after) }
 }
 
 /** The state of a source as viewers see it. No other resource has a field of this name. */

@@ -1,7 +1,6 @@
 // Login and logout of the dashboard: exchanges a control token for a session cookie, which scripts in the page cannot read. What a session may
 // do is decided in authorize.ts.
 
-import { isoTime } from '@switchyard/protocol'
 import { nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { type Actor, type Role, StoreUnavailable } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
@@ -39,7 +38,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
         const { actor, role, expiresAtMs, cookie } = access.logIn(exchange.request, body.token)
         await recordLogin(actor, 'session.login', { role })
         exchange.setHeader('set-cookie', cookie)
-        return sessionView(actor, role, expiresAtMs)
+        return { actor, role, expiresAtMs }
       },
     }),
     route('POST', '/logout', {
@@ -58,11 +57,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
     route('GET', '/session', {
       summary: 'Retrieve the name and role of the caller, and when its session ends',
       answer: SESSION,
-      handle: ({ actor, role, exchange }) => sessionView(actor, role, exchange.caller?.expiresAtMs ?? null),
+      handle: ({ actor, role, exchange }) => ({ actor, role, expiresAtMs: exchange.caller?.expiresAtMs ?? null }),
     }),
   ]
-}
-
-function sessionView({ id, name }: Actor, role: Role, expiresAtMs: number | null) {
-  return { actor: { id, name }, role, expiresAt: expiresAtMs === null ? null : isoTime(expiresAtMs) }
 }

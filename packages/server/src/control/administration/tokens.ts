@@ -86,15 +86,8 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
   ]
 }
 
-function tokenView({ id, name, role, createdAtMs }: ListedToken, usedAtMs: number | undefined) {
-  const isFirst = id === FIRST_TOKEN.id
-  return {
-    id,
-    name,
-    role,
-    createdAt: isFirst ? null : isoTime(createdAtMs),
-    lastUsedAt: usedAtMs === undefined ? null : isoTime(usedAtMs),
-  }
+function tokenView(token: ListedToken, usedAtMs: number | undefined) {
+  return { ...token, createdAt: token.id === FIRST_TOKEN.id ? null : token.createdAtMs, lastUsedAt: usedAtMs ?? null }
 }
 
 /** Leaves out the hash. */

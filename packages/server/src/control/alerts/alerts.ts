@@ -1,6 +1,6 @@
 // Routes for alerts: incidents, the settings of rules, mutes, and a test message.
 
-import { isoTime, parseTime } from '@switchyard/protocol'
+import { parseTime } from '@switchyard/protocol'
 import { type Choice, type ChoiceChange, type Choices, isMuted, type Mute, settingsFor, TooMany } from '../../alerts/alert-settings.ts'
 import type { Incident } from '../../alerts/incidents.ts'
 import type { Rule } from '../../alerts/rules/rule.ts'
@@ -10,6 +10,7 @@ import {
   anyObject,
   array,
   boolean,
+  type Infer,
   integer,
   invalidField,
   nullable,
@@ -19,6 +20,7 @@ import {
   optional,
   record,
   type Schema,
+  shown,
   string,
   time,
 } from '../../api/schema.ts'
@@ -344,29 +346,19 @@ function asApiError(error: unknown): never {
 }
 
 function incidentView(incident: Incident, mutes: readonly Mute[], nowMs: number) {
-  const { id, rule, state, subject, sinceMs, openedAtMs, closedAtMs, message, closedMessage, link, details } = incident
+  const { id, rule, subject, openingToldAtMs, closingToldAtMs } = incident
   return {
-    id,
-    rule,
+    ...incident,
     event: RULES.find((known) => known.id === rule)?.event ?? rule,
-    state,
-    subject: { kind: subject.kind, id: subject.id, name: subject.name },
-    since: isoTime(sinceMs),
-    openedAt: isoTime(openedAtMs),
-    closedAt: closedAtMs === null ? null : isoTime(closedAtMs),
-    message,
-    closedMessage,
-    link,
-    details: { ...details },
     muted: isMuted(mutes, rule, subject, nowMs),
-    openedMessageId: incident.openingToldAtMs === null ? null : `${id}-opened`,
-    closedMessageId: incident.closingToldAtMs === null ? null : `${id}-closed`,
+    openedMessageId: openingToldAtMs === null ? null : `${id}-opened`,
+    closedMessageId: closingToldAtMs === null ? null : `${id}-closed`,
   }
 }
 
 function timelineOf({ id, sinceMs, openedAtMs, closedAtMs, message, closedMessage, openingToldAtMs, closingToldAtMs }: Incident) {
   const entry = (atMs: number | null, what: 'began' | 'opened' | 'told' | 'closed', sentence: string, messageId: string | null = null) =>
-    atMs === null ? [] : [{ at: isoTime(atMs), what, sentence, messageId }]
+    atMs === null ? [] : [{ atMs, what, sentence, messageId }]
   return [
     ...entry(sinceMs, 'began', 'The problem began.'),
     ...entry(openedAtMs, 'opened', message),
@@ -382,36 +374,26 @@ function timelineOf({ id, sinceMs, openedAtMs, closedAtMs, message, closedMessag
 }
 
 function ruleView(rule: Rule<never>, choices: Choices, { sources, destinations }: Configuration) {
-  const { id, event, closedEvent, subject, description, settings } = rule
+  const { id, settings } = rule
   const { enabled, values } = settingsFor(choices, rule, null)
   const exceptions: Readonly<Record<string, Choice>> = choices.exceptions[id] ?? {}
   return {
+    ...rule,
     rule: id,
-    event,
-    closedEvent,
-    subject,
-    description,
     enabled,
-    settings: { ...values },
+    settings: values,
     options: Object.fromEntries(Object.entries(settings).map(([name, { fallback, ...rest }]) => [name, { default: fallback, ...rest }])),
     exceptions: Object.keys(exceptions).map((subjectId) => {
       const own = settingsFor(choices, rule, subjectId)
       const subjectName = (sources.get(subjectId) ?? destinations.get(subjectId))?.name ?? null
-      return { subjectId, subjectName, enabled: own.enabled, settings: { ...own.values } }
+      return { subjectId, subjectName, enabled: own.enabled, settings: own.values }
     }),
   }
 }
 
-function muteView({ id, rule, subjectId, untilMs, note, createdAtMs, createdBy }: Mute, { sources }: Configuration) {
+function muteView(mute: Mute, { sources }: Configuration) {
+  const { subjectId } = mute
   const isSource = subjectId !== null && sources.has(subjectId)
-  return {
-    id,
-    rule,
-    sourceId: isSource ? subjectId : null,
-    destinationId: isSource ? null : subjectId,
-    until: isoTime(untilMs),
-    note,
-    createdAt: isoTime(createdAtMs),
-    createdBy: { id: createdBy.id, name: createdBy.name },
-  }
+  const subject = { sourceId: isSource ? subjectId : null, destinationId: isSource ? null : subjectId }
+  return shown(MUTE, { ...mute, ...subject }) as Infer<typeof MUTE>
 }

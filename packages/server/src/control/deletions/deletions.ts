@@ -1,21 +1,11 @@
 // Routes for deletion requests and suppressed users. Records that are kept for a long time contain no user ids: the audit log refers to a
 // deletion request by its id and to a user by a pseudonym.
 
-import { isoTime, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
+import { MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import { array, boolean, integer, invalidField, nullable, object, oneOf, optional, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Privacy } from '../../ingest/privacy/privacy.ts'
-import type {
-  Configuration,
-  DeletionDetail,
-  DeletionState,
-  DeletionSummary,
-  DeletionTarget,
-  NewAuditEntry,
-  NewDeletion,
-  NewSuppressions,
-  Store,
-} from '../../store/store.ts'
+import type { Configuration, DeletionDetail, DeletionState, NewAuditEntry, NewDeletion, NewSuppressions, Store } from '../../store/store.ts'
 import { audited } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
@@ -107,7 +97,7 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
       answer: listAnswer(DELETION_SUMMARY),
       async handle({ query }) {
         const { state, userId } = query
-        return pageAnswer('deletions', await store.deletions.list({ state, userId }, pageRequest('deletions', query)), summaryView)
+        return pageAnswer('deletions', await store.deletions.list({ state, userId }, pageRequest('deletions', query)))
       },
     }),
     route('POST', '/deletions', {
@@ -152,7 +142,7 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
         const page = await store.deletions.targets(id, { state, userId }, pageRequest(targetList(id), query))
         // An existing request always has targets. The page can still be empty because of the filter.
         if (page.data.length === 0 && (await store.deletions.one(id)) === undefined) throw new ApiError('deletion_not_found')
-        return pageAnswer(targetList(id), page, targetView)
+        return pageAnswer(targetList(id), page)
       },
     }),
   ]
@@ -167,7 +157,7 @@ function suppressionRoutes(store: Store): Route[] {
       async handle({ query }) {
         const { userId, sourceId } = query
         const page = await store.deletions.suppressions({ userId, sourceId }, pageRequest('suppressions', query))
-        return pageAnswer('suppressions', page, (row) => ({ userId: row.userId, sourceId: row.sourceId, since: isoTime(row.since) }))
+        return pageAnswer('suppressions', page)
       },
     }),
     route('POST', '/suppressions', {
@@ -237,16 +227,8 @@ function hashedUserIds(privacy: Privacy, { sources }: Configuration, { sourceIds
 const targetList = (id: string): string => `targets of ${id}`
 
 function detailView(deletion: DeletionDetail) {
-  const { data: targets, next: nextTargets } = pageAnswer(targetList(deletion.id), deletion.firstTargets, targetView)
-  return { ...summaryView(deletion), targetCounts: { ...deletion.targetCounts }, targets, nextTargets }
-}
-
-function summaryView({ id, createdAtMs, suppress, userCount, sourceIds, state, purged }: DeletionSummary) {
-  return { id, createdAt: isoTime(createdAtMs), suppress, userCount, sourceIds: [...sourceIds], state, purged }
-}
-
-function targetView({ userId, sourceId, destinationId, deliveryId, state }: DeletionTarget) {
-  return { userId, sourceId, destinationId, deliveryId, state }
+  const { data: targets, next: nextTargets } = pageAnswer(targetList(deletion.id), deletion.firstTargets)
+  return { ...deletion, targets, nextTargets }
 }
 
 function requestView({ id, userIds, sourceIds, suppress }: NewDeletion & { id: string }) {

@@ -1,6 +1,6 @@
 // Routes for the catalogue of integrations. It comes from a package that may not be installed; the list is then empty, with a hint how to install the package.
 
-import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
+import type { CatalogEntry } from '@switchyard/integrations/catalog'
 import { anyObject, array, boolean, integer, nullable, object, oneOf, optional, string } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
@@ -91,7 +91,7 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
         const start = cursor === null ? 0 : found.findIndex(({ slug }) => slug === cursor) + 1
         const data = found.slice(start, start + limit)
         const next = start + limit < found.length ? (data.at(-1)?.slug ?? null) : null
-        return pageAnswer('catalog', { data, next }, entryView)
+        return pageAnswer('catalog', { data, next })
       },
     }),
     route('GET', '/catalog/:slug', {
@@ -108,7 +108,7 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
           const message = meant === '' ? undefined : `The catalogue has no integration with this slug. Did you mean ${meant}?`
           throw new ApiError('integration_not_found', { message })
         }
-        return integrationView(found)
+        return found
       },
     }),
   ]
@@ -120,27 +120,4 @@ function matching(entries: readonly CatalogEntry[], query: string): CatalogEntry
   const has = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word))
   const found = entries.filter(({ name, slug, description }) => has(`${name} ${slug} ${description}`))
   return [...found.filter(({ name }) => has(name)), ...found.filter(({ name }) => !has(name))]
-}
-
-function entryView(entry: CatalogEntry) {
-  const { slug, name, description, auth, actionCount, presetCount, batch, available, problem, requiredSettingCount } = entry
-  return { slug, name, description, auth, actionCount, presetCount, batch, available, problem, requiredSettingCount }
-}
-
-function integrationView(integration: CatalogIntegration) {
-  const { deletes, settings, actions, presets } = integration
-  return {
-    ...entryView(integration),
-    deletes,
-    settings,
-    actions: actions.map(({ slug, name, description, defaultSubscription, batch, fields }) => ({
-      slug,
-      name,
-      description,
-      defaultSubscription,
-      batch,
-      fields,
-    })),
-    presets: presets.map(({ name, action, subscribe, mapping, type }) => ({ name, action, subscribe, mapping, type })),
-  }
 }

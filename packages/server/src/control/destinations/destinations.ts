@@ -1,7 +1,7 @@
 // Routes for destinations: their settings, a test that sends one message at once, and their health. Responses never contain secrets:
-// destinationView is the only place that builds a destination for a response, field by field.
+// destinationView is the only place that builds a destination for a response, from the fields that responses have.
 
-import { isoTime } from '@switchyard/protocol'
+import type { JsonObject } from '@switchyard/protocol'
 import {
   anyObject,
   array,
@@ -13,6 +13,7 @@ import {
   oneOf,
   optional,
   record,
+  shown,
   string,
   time,
   variants,
@@ -21,7 +22,7 @@ import {
 import type { DestinationHealth, SentRequest } from '../../delivery/delivery.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
-import { type Actor, type Audit, CLASSIC, type Destination, type EventFilter, type NewDestination } from '../../store/store.ts'
+import { type Actor, type Audit, CLASSIC, type Destination, type NewDestination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
 import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
@@ -38,7 +39,7 @@ import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION, SUBSCRIBE 
 import { checkDuplicate, DESTINATION_QUERY } from './duplicates.ts'
 import { definitionToUse, installedDefinition } from './integration-definition.ts'
 import { checkedSettings, patchedSettings } from './patched-settings.ts'
-import { retryOf, retryView, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
+import { retryOf, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
 import { contentToRestore, SHOWN_VERSION } from './versions.ts'
 
@@ -68,6 +69,7 @@ const SHOWN = {
   createdAt: time(),
 }
 
+const COMMON = object(SHOWN)
 export const DESTINATION = variants(
   'type',
   Object.fromEntries(Object.values(KINDS).map(({ type, shownSettings }) => [type, { ...SHOWN, ...shownSettings }])),
@@ -292,12 +294,11 @@ function healthRoute(parts: ControlParts): Route {
       const health = delivery.health(id) ?? NO_HEALTH
       return {
         ...statusView(clock, health, ledger.pending, oldestMs),
-        failure: health.failure,
         ledger,
         content: await contentHealth(store, destination),
         urls: kindOf(destination)
           .targets(destination)
-          .map((url) => urlView(url, urlFor(role)(url), health)),
+          .map((url) => Object.assign({}, health.urls.find((known) => known.url === url) ?? NO_HEALTH, { url: urlFor(role)(url) })),
       }
     },
   })
@@ -308,34 +309,18 @@ function testRequest({ headers, body, hidesSecrets }: SentRequest, wasSent: bool
 }
 
 function statusView(clock: Clock, health: DestinationHealth, pending: number, oldestMs: number | null) {
-  const { breaker, openSinceMs, nextAttemptAtMs } = health
+  const { openSinceMs, nextAttemptAtMs } = health
   return {
-    breaker,
+    ...health,
     openSince: openSinceMs === null ? null : dueTime(clock, openSinceMs),
-    ...recentView(health),
     pending,
-    oldestPendingAt: oldestMs === null ? null : isoTime(oldestMs),
+    oldestPendingAt: oldestMs,
     nextAttemptAt: nextAttemptAtMs === null ? null : dueTime(clock, nextAttemptAtMs),
   }
 }
 
-function urlView(url: string, shown: string, { urls }: DestinationHealth) {
-  return { url: shown, ...recentView(urls.find((known) => known.url === url) ?? NO_HEALTH) }
-}
-
-function recentView({ inFlight, success, latencyMs }: Omit<DestinationHealth['urls'][number], 'url'>) {
-  return { inFlight, success, latencyMs: latencyMs === null ? null : { p50: latencyMs.p50, p95: latencyMs.p95, p99: latencyMs.p99 } }
-}
-
-function filterView({ types, events }: EventFilter) {
-  return {
-    types: { allow: [...types.allow], deny: [...types.deny] },
-    events: { allow: [...events.allow], deny: [...events.deny] },
-  }
-}
-
 /** Viewers do not see header values and query values of URLs: these can be credentials, with which a viewer could send to the receiver. */
-function redactedView(destination: Destination): ReturnType<typeof destinationView> {
+function redactedView(destination: Destination): JsonObject {
   return { ...destinationView(destination), ...kindOf(destination).showHidden(destination) }
 }
 
@@ -349,27 +334,9 @@ function destinationAudit(actor: Actor, action: string): Audit<Destination> {
   }
 }
 
-export function destinationView(destination: Destination) {
-  const { id, type, name, enabled, paused, sourceIds, batch, filter, subscribe } = destination
-  const { timeoutMs, maxInFlight, historical } = destination
-  return {
-    id,
-    type,
-    name,
-    enabled,
-    paused,
-    sourceIds: [...sourceIds],
-    ...kindOf(destination).show(destination),
-    batch: { size: batch.size, bytes: batch.bytes, lingerMs: batch.lingerMs },
-    timeoutMs,
-    ...retryView(destination),
-    deadLetter: destination.deadLetter,
-    maxInFlight,
-    historical,
-    includeViolations: destination.includeViolations ?? false,
-    filter: filterView(filter),
-    subscribe,
-    version: destination.version,
-    createdAt: isoTime(destination.createdAtMs),
-  }
+export function destinationView(destination: Destination): JsonObject {
+  const { type, includeViolations = false, retry, retryWindowMs: windowMs } = destination
+  // The settings of the kind are only in what the kind shows, because they contain secrets.
+  const common = shown(COMMON, { ...destination, includeViolations, retry: { windowMs, ...retry } }) as JsonObject
+  return { ...common, type, ...kindOf(destination).show(destination) }
 }

@@ -91,11 +91,3 @@ export function retryOf(given: Given, stored: Stored = DEFAULT): Stored {
     throw invalidField('retry.failStatuses', `must not contain ${both}, which is in retry.retryStatuses; remove it from one of them`)
   return { retry, retryWindowMs: windowMs ?? retryWindowMs ?? before.retryWindowMs }
 }
-
-export function retryView({ retry, retryWindowMs }: Stored) {
-  const { initialMs, maxMs, factor, retryStatuses, failStatuses } = retry
-  return {
-    retry: { windowMs: retryWindowMs, initialMs, maxMs, factor, retryStatuses: [...retryStatuses], failStatuses: [...failStatuses] },
-    retryWindowMs,
-  }
-}

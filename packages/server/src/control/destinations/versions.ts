@@ -1,6 +1,6 @@
 // The versions of what a destination sends: who changed what, and when. PATCH /destinations/:id restores one.
 
-import { isoTime, type JsonObject } from '@switchyard/protocol'
+import type { JsonObject } from '@switchyard/protocol'
 import { array, boolean, integer, invalidField, nullable, object, string, time } from '../../api/schema.ts'
 import { KINDS, kindOf, VERSIONED } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
@@ -89,17 +89,14 @@ export async function contentToRestore(
   return { content: found.content, origins: found.origins }
 }
 
-function versionView(destination: Destination, { version, atMs, actor, content, changed, restoredFrom }: DestinationVersion, role: Role) {
+function versionView(destination: Destination, version: DestinationVersion, role: Role) {
   const kind = kindOf(destination)
-  const whole: Destination = { ...destination, ...content }
+  const whole: Destination = { ...destination, ...version.content }
   const shown: JsonObject = role === 'admin' ? kind.show(whole) : kind.showHidden(whole)
   return {
-    version,
-    current: version === destination.version,
-    createdAt: isoTime(atMs),
-    actor: actor === null ? null : { id: actor.id, name: actor.name },
-    changed: [...changed],
-    restoredFrom,
+    ...version,
+    current: version.version === destination.version,
+    createdAt: version.atMs,
     ...Object.fromEntries(VERSIONED.map((name) => [name, shown[name] ?? null])),
   }
 }

@@ -1,7 +1,6 @@
 // Routes for backups of the store, made while it is in use: create, show progress, download and delete. There is one at a time, because each
 // needs as much disk space as the store. The key that encrypts stored secrets is not part of a backup, and no route returns it.
 
-import { isoTime } from '@switchyard/protocol'
 import { integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Backup } from '../../store/store.ts'
@@ -44,7 +43,7 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
         const job = backups().start()
         if (job === undefined) throw new ApiError('backup_running')
         await store.history.noteAudit({ actor, action: 'backup.create', subject: job.id, before: null, after: { id: job.id } })
-        return backupView(job)
+        return job
       },
     }),
     route('GET', '/backups/:id', {
@@ -52,7 +51,7 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
       role: 'admin',
       answer: BACKUP,
       errors: ['backup_not_found', 'backup_unsupported'],
-      handle: ({ params }) => backupView(find(params['id'])),
+      handle: ({ params }) => find(params['id']),
     }),
     route('GET', '/backups/:id/file', {
       summary: 'Download a backup',
@@ -75,8 +74,4 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
       },
     }),
   ]
-}
-
-function backupView({ id, state, doneBytes, totalBytes, error, createdAtMs }: Backup) {
-  return { id, state, doneBytes, totalBytes, error, createdAt: isoTime(createdAtMs) }
 }

@@ -1,8 +1,6 @@
 // Routes for the nodes (the processes that use the store: one with SQLite, any number with PostgreSQL) and for facts about the installation.
 
-import { isoTime } from '@switchyard/protocol'
 import { array, boolean, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
-import type { NodeSummary } from '../../store/store.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const NODES_ANSWER = object({
@@ -48,8 +46,8 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
         const { installation, backups = null } = operatorTools ?? {}
         return {
           version: installation?.version ?? null,
-          startedAt: installation === undefined ? null : isoTime(installation.startedAtMs),
-          now: isoTime(clock.wallMs()),
+          startedAt: installation?.startedAtMs ?? null,
+          now: clock.wallMs(),
           storeKind: installation === undefined ? null : installation.storePath === null ? 'postgresql' : 'sqlite',
           store: role === 'admin' ? (installation?.storePlace ?? null) : null,
           retentionDays: installation?.retentionDays ?? null,
@@ -63,7 +61,10 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
       answer: NODES_ANSWER,
       handle() {
         const nodes = store.nodes?.nodes ?? []
-        return { data: nodes.length > 0 ? nodes.map(nodeView) : [onlyNode()], next: null }
+        return {
+          data: nodes.length > 0 ? nodes.map((node) => Object.assign({}, node, { current: node.isSelf })) : [onlyNode()],
+          next: null,
+        }
       },
     }),
   ]
@@ -74,13 +75,9 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
     return {
       name: installation?.nodeName ?? 'node',
       version: installation?.version ?? '',
-      startedAt: installation === undefined ? null : isoTime(installation.startedAtMs),
-      seenAt: isoTime(clock.wallMs()),
+      startedAt: installation?.startedAtMs ?? null,
+      seenAt: clock.wallMs(),
       current: true,
     }
   }
-}
-
-function nodeView({ name, version, startedAtMs, seenAtMs, isSelf }: NodeSummary) {
-  return { name, version, startedAt: isoTime(startedAtMs), seenAt: isoTime(seenAtMs), current: isSelf }
 }

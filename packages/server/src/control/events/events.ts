@@ -1,7 +1,7 @@
 // Routes for the event catalogue: the events of all sources with their counts, and one event with its properties and the destinations that receive it. Counts come
 // from documents that the service keeps; sample values and destinations come from retained messages, when somebody asks.
 
-import { isoTime, type JsonObject, MESSAGE_TYPES, ruleKey } from '@switchyard/protocol'
+import { type JsonObject, MESSAGE_TYPES, ruleKey } from '@switchyard/protocol'
 import { array, integer, nullable, number, object, oneOf, optional, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import {
@@ -262,25 +262,23 @@ async function recentMessages(store: Store, sourceId: string, { type, event, las
 
 const NONE_EXAMINED: EventProperties = { examined: 0, properties: [], other: 0 }
 
-function countsView({ sources }: Configuration, key: string, { type, event, firstMs, lastMs, total, hours }: EventCounts, nowHour: number) {
+function countsView({ sources }: Configuration, key: string, counts: EventCounts, nowHour: number) {
   const sourceId = sourceOfKey(key)
   return {
+    ...counts,
     id: key,
     sourceId,
     sourceName: sources.get(sourceId)?.name ?? sourceId,
-    type,
-    event,
-    firstSeen: isoTime(firstMs),
-    lastSeen: isoTime(lastMs),
-    total,
-    lastDay: sumUntil(hours, nowHour, SPARKLINE_HOURS),
-    lastWeek: sumUntil(hours, nowHour, HOURS_KEPT),
+    firstSeen: counts.firstMs,
+    lastSeen: counts.lastMs,
+    lastDay: sumUntil(counts.hours, nowHour, SPARKLINE_HOURS),
+    lastWeek: sumUntil(counts.hours, nowHour, HOURS_KEPT),
   }
 }
 
 function points(window: EventCounts['hours'], nowMs: number, stepMs: number, size: number) {
   const last = Math.floor(nowMs / stepMs)
-  return countsUntil(window, last, size).map((count, at) => ({ at: isoTime((last - size + 1 + at) * stepMs), count }))
+  return countsUntil(window, last, size).map((count, at) => ({ at: (last - size + 1 + at) * stepMs, count }))
 }
 
 function propertyView([path, firstMs, lastMs, counts]: StoredProperty, examined: number, samples: ReadonlySet<string> | undefined) {
@@ -291,8 +289,8 @@ function propertyView([path, firstMs, lastMs, counts]: StoredProperty, examined:
       .filter((one) => one.share > 0)
       .sort((a, b) => b.share - a.share),
     presence: share(values, examined),
-    firstSeen: isoTime(firstMs),
-    lastSeen: isoTime(lastMs),
+    firstSeen: firstMs,
+    lastSeen: lastMs,
     samples: [...(samples ?? [])],
   }
 }

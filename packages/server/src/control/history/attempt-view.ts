@@ -1,6 +1,5 @@
 // An attempt as shown in responses, of a delivery or of a test.
 
-import { isoTime } from '@switchyard/protocol'
 import { integer, nullable, number, object, string, time } from '../../api/schema.ts'
 import type { TestAttempt } from '../../delivery/delivery.ts'
 
@@ -44,21 +43,6 @@ export const ATTEMPT_FIELDS = {
 }
 
 export function attemptView(attempt: TestAttempt, shownUrl: (url: string) => string) {
-  const { address, status, reason, error, dnsMs, connectMs, tlsMs, firstByteMs, totalMs, responseStart, version, logs, step } = attempt
-  const startedAt = isoTime(attempt.startedAtMs)
-  const url = shownUrl(attempt.url)
-  return {
-    url,
-    address,
-    startedAt,
-    status,
-    reason,
-    error,
-    timings: { dnsMs, connectMs, tlsMs, firstByteMs, totalMs },
-    responseStart,
-    version,
-    logs,
-    subscription: step?.subscription ?? null,
-    method: step?.method ?? null,
-  }
+  const { url, step } = attempt
+  return { ...attempt, url: shownUrl(url), timings: attempt, subscription: step?.subscription ?? null, method: step?.method ?? null }
 }

@@ -195,7 +195,6 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
         if (detail === undefined) throw new ApiError('delivery_not_found')
         return {
           ...deliveryView(clock, detail),
-          deadLetter: detail.deadLetter,
           deadLetterWithheld: detail.withheldFrom === null ? null : { destinationId: detail.withheldFrom, reason: 'about_destination' },
           attempts: attemptsView(detail, role, store.configuration().destinations.get(detail.destinationId)),
           traceId: traceIdOf(detail.content?.trace ?? null),
@@ -298,7 +297,7 @@ async function requestNotes(
 /** `destination` is undefined if it was deleted. */
 export function attemptsView({ history }: DeliveryDetail, role: Role, destination: Destination | undefined) {
   const shownUrl = attemptUrlFor(role, destination)
-  return history.map((entry) => ({ attempt: entry.attempt, ...attemptView(entry, shownUrl) }))
+  return history.map((entry) => attemptView(entry, shownUrl))
 }
 
 /** Whether a destination was changed in more than what its versions keep. */
@@ -328,34 +327,19 @@ function countOf(parts: readonly { indexes: readonly number[] }[]): number {
   return parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
 }
 
-function causeView({ destinationId, state, reason, count, firstAtMs, lastAtMs, deliveryId, isPartial }: FailureCause) {
-  const sentence = reasonSentence(reason)
-  const times = { firstAt: isoTime(firstAtMs), lastAt: isoTime(lastAtMs) }
-  return { destinationId, state, reason, status: statusOfReason(reason), sentence, count, ...times, deliveryId, partial: isPartial }
+function causeView(cause: FailureCause) {
+  const { reason, isPartial } = cause
+  return { ...cause, status: statusOfReason(reason), sentence: reasonSentence(reason), partial: isPartial }
 }
 
 export function deliveryView(clock: Clock, row: DeliveryRow) {
-  const { id, messageId, destinationId, state, reason, lastReason, attempts, replay, replayOf, replayJobId, replayedBy } = row
-  const { segment, index, atMs, type, event, userId, anonymousId } = row
+  const { segment, index, state, attempts, atMs } = row
   const pending = state === 'pending'
   return {
-    id,
-    messageId,
+    ...row,
     storedMessageId: `${segment}-${index}`,
-    type,
-    event,
-    userId,
-    anonymousId,
-    destinationId,
-    state,
-    reason,
-    lastReason,
     attemptCount: attempts,
-    replay,
-    replayOf,
-    replayJobId,
-    replayedBy,
     nextAttemptAt: pending && atMs !== null ? dueTime(clock, atMs) : null,
-    settledAt: pending || atMs === null ? null : isoTime(atMs),
+    settledAt: pending ? null : atMs,
   }
 }

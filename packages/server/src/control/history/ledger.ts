@@ -1,6 +1,5 @@
 // Routes for the counts: the ledger (deliveries per destination, by state), rejected messages, and messages per source.
 
-import { isoTime } from '@switchyard/protocol'
 import { queryBoolean } from '../../api/query-values.ts'
 import { array, boolean, integer, nullable, object, string, time, withDefault } from '../../api/schema.ts'
 import type { LedgerRow, SourceCounts } from '../../store/store.ts'
@@ -80,12 +79,12 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
         const counted = query.recount ? await store.books.recount() : await store.books.ledger()
         const known = new Set(counted.map(({ destinationId }) => destinationId))
         const untouched = [...store.configuration().destinations.keys()].filter((id) => !known.has(id))
-        const rows = [...counted.map(ledgerView), ...untouched.map(emptyLedger)]
+        const rows = [...counted, ...untouched.map(emptyLedger)]
         const held = new Map((await store.books.sourceCounts()).map(({ sourceId, quarantined }) => [sourceId, quarantined]))
         const { destinations } = store.configuration()
         const data = rows.map((row) => {
           const sourceIds = destinations.get(row.destinationId)?.sourceIds ?? []
-          return Object.assign(row, { quarantined: sourceIds.reduce((sum, id) => sum + (held.get(id) ?? 0), 0) })
+          return Object.assign({}, row, { quarantined: sourceIds.reduce((sum, id) => sum + (held.get(id) ?? 0), 0) })
         })
         return { data, next: null, consistent: data.every(balances) }
       },
@@ -93,19 +92,7 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
     route('GET', '/rejections', {
       summary: 'List rejected messages and requests, by source and error code',
       answer: REJECTIONS_ANSWER,
-      async handle() {
-        const rows = await store.books.rejections()
-        return {
-          data: rows.map(({ sourceId, code, count, lastAtMs, lastSample }) => ({
-            sourceId,
-            code,
-            count,
-            lastAt: isoTime(lastAtMs),
-            lastSample,
-          })),
-          next: null,
-        }
-      },
+      handle: async () => ({ data: await store.books.rejections(), next: null }),
     }),
     route('GET', '/stats/totals', {
       summary: 'Retrieve the total counts of messages per source',
@@ -114,23 +101,14 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
         const counted = await store.books.sourceCounts()
         const known = new Set(counted.map(({ sourceId }) => sourceId))
         const silent = [...store.configuration().sources.keys()].filter((id) => !known.has(id))
-        return { data: [...counted.map(countsView), ...silent.map(emptyCounts)], next: null }
+        return { data: [...counted, ...silent.map(emptyCounts)], next: null }
       },
     }),
   ]
 }
 
-function ledgerView({ destinationId, owed, delivered, pending, failed, expired, cancelled }: LedgerRow): LedgerRow {
-  return { destinationId, owed, delivered, pending, failed, expired, cancelled }
-}
-
 function balances({ owed, delivered, pending, failed, expired, cancelled }: LedgerRow): boolean {
   return owed === delivered + pending + failed + expired + cancelled
-}
-
-function countsView(counts: SourceCounts): SourceCounts {
-  const { sourceId, accepted, duplicates, rejected, suppressed, quarantined, released, deleted } = counts
-  return { sourceId, accepted, duplicates, rejected, suppressed, quarantined, released, deleted }
 }
 
 /** The counts of a source without messages. */

@@ -117,10 +117,7 @@ export function messageRoutes(parts: ControlParts): Route[] {
           { sourceId, type, event, userId, messageId, fromMs, toMs },
           pageRequest('messages', query),
         )
-        return pageAnswer('messages', page, (stored) => ({
-          ...messageView(stored),
-          deliveries: stored.deliveries.map(({ id, destinationId }) => ({ id, destinationId })),
-        }))
+        return pageAnswer('messages', page, (stored) => ({ ...messageView(stored), deliveries: stored.deliveries }))
       },
     }),
     route('GET', '/messages/:id', {
@@ -164,12 +161,11 @@ async function detailsOf({ store, clock, delivery }: ControlParts, trail: Messag
     expression: (id) => expressions.get(id) ?? null,
     wallMs: (scheduleMs) => dueMs(clock, scheduleMs),
   }
-  const { repeats } = trail
   return {
     deliveries,
     expressions,
     sourceName,
-    duplicates: repeats === null ? null : { count: repeats.count, lastAt: isoTime(repeats.lastAtMs) },
+    duplicates: trail.repeats,
     story: timelineOf(trail, deliveries, about),
   }
 }
@@ -202,7 +198,7 @@ async function notFound(store: Store, id: string): Promise<ApiError> {
 
 async function otherView(parts: ControlParts, trail: MessageTrail) {
   const { deliveries: _, expressions: __, ...rest } = await detailsOf(parts, trail)
-  return { id: trail.id, sourceId: trail.content.sourceId, receivedAt: isoTime(trail.content.receivedAtMs), ...rest }
+  return { id: trail.id, sourceId: trail.content.sourceId, receivedAt: trail.content.receivedAtMs, ...rest }
 }
 
 function messageView({ id, index, content, skips, quarantine }: StoredMessage, expressions?: ReadonlyMap<string, string>) {
@@ -216,7 +212,7 @@ function messageView({ id, index, content, skips, quarantine }: StoredMessage, e
     userId: text(item?.['userId']),
     anonymousId: text(item?.['anonymousId']),
     event: text(item?.['event']),
-    receivedAt: isoTime(content.receivedAtMs),
+    receivedAt: content.receivedAtMs,
     timestamp: text(message?.['timestamp']),
     // Nothing that identifies the user of a purged message is shown.
     ip: item === null ? null : content.ip,
@@ -224,8 +220,7 @@ function messageView({ id, index, content, skips, quarantine }: StoredMessage, e
     traceId: traceIdOf(content.trace),
     violations: item === null ? [] : (content.violations?.[index] ?? []),
     message,
-    quarantine:
-      quarantine === undefined ? null : { state: quarantine.state, at: quarantine.atMs === null ? null : isoTime(quarantine.atMs) },
+    quarantine: quarantine ?? null,
     skips: skips.map((skip) => {
       const { destinationId, reason, rule = null } = skip
       return { destinationId, reason, rule, message: skipSentence(skip, item, expressions?.get(destinationId ?? '')) }

@@ -1,6 +1,6 @@
 // The route for violations of tracking plans: which rule, which property, how often, and in which messages. They are counted in the background.
 
-import { isoTime, VIOLATION_CODES } from '@switchyard/protocol'
+import { VIOLATION_CODES } from '@switchyard/protocol'
 import { array, integer, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { countsUntil, DAY_MS, HOUR_MS } from '../../observe/event-catalog/event-documents.ts'
 import { partsOfKey, VIOLATION, type ViolationCounts, violationsOfPlan } from '../../observe/violations/violation-documents.ts'
@@ -92,15 +92,14 @@ export function violationRoutes({ store, clock, planFaults = () => [], flushViol
 }
 
 function countedView({ key, doc }: StoredDocument, nowMs: number) {
-  const { violation, firstMs, lastMs, total, hours, days, messageIds } = doc as ViolationCounts
+  const counts = doc as ViolationCounts
+  const { firstMs, lastMs, hours, days } = counts
   return {
+    ...counts,
     ...partsOfKey(key),
-    violation,
-    total,
-    firstSeen: isoTime(firstMs),
-    lastSeen: isoTime(lastMs),
+    firstSeen: firstMs,
+    lastSeen: lastMs,
     hours: countsUntil(hours, Math.floor(nowMs / HOUR_MS), HOURS_SHOWN),
     days: countsUntil(days, Math.floor(nowMs / DAY_MS), DAYS_SHOWN),
-    messageIds: [...messageIds],
   }
 }

@@ -1,7 +1,7 @@
 // Routes for the quarantine: list the messages that a tracking plan holds back, release them, delete them. A call ends the quarantine of many
 // messages in steps, each of which is one transaction of the store.
 
-import { isoTime, VIOLATION_CODES } from '@switchyard/protocol'
+import { VIOLATION_CODES } from '@switchyard/protocol'
 import { array, boolean, type Infer, integer, invalidField, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Actor, QuarantineChange, QuarantinedMessage, Store } from '../../store/store.ts'
@@ -192,11 +192,9 @@ function view({ id, index, planId, rule, content }: QuarantinedMessage) {
     event: text('event'),
     userId: text('userId'),
     anonymousId: text('anonymousId'),
-    receivedAt: isoTime(content.receivedAtMs),
+    receivedAtMs: content.receivedAtMs,
     planId,
     rule,
-    violations: (content.violations?.[index] ?? []).map((each) => {
-      return { rule: each.rule, code: each.code, path: each.path, expected: each.expected, found: each.found }
-    }),
+    violations: content.violations?.[index] ?? [],
   }
 }

@@ -1,7 +1,6 @@
 // Routes for replay jobs, which send many deliveries again: create, show progress, pause, resume and cancel. The store keeps the jobs and
 // executes their steps; the runner decides when (replaying/replay-runner.ts).
 
-import { isoTime } from '@switchyard/protocol'
 import { queryTime } from '../../api/query-values.ts'
 import {
   array,
@@ -14,12 +13,13 @@ import {
   oneOf,
   optional,
   type Schema,
+  shown,
   string,
   time,
   withDefault,
 } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
-import type { FinalStateName, ReplayCount, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason, Store } from '../../store/store.ts'
+import type { FinalStateName, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason, Store } from '../../store/store.ts'
 import { audited } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
@@ -130,6 +130,7 @@ const DRY_RUN = object({
 const JOB_OR_COUNT: Schema<Infer<typeof JOB> | Infer<typeof DRY_RUN>> = {
   parse: (value, path) =>
     (value as { dryRun?: unknown } | null)?.dryRun === undefined ? JOB.parse(value, path) : DRY_RUN.parse(value, path),
+  show: (value) => shown((value as { dryRun?: true }).dryRun === undefined ? JOB : DRY_RUN, value),
   toJsonSchema: () => ({ oneOf: [JOB.toJsonSchema(), DRY_RUN.toJsonSchema()] }),
 }
 
@@ -140,7 +141,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       query: listQuery({ state: optional(oneOf(JOB_STATES, { description: 'Only jobs in this state.' })) }),
       answer: listAnswer(JOB_SUMMARY),
       handle: async ({ query }) =>
-        pageAnswer('replays', await store.replays.list({ state: query.state }, pageRequest('replays', query)), summaryView),
+        pageAnswer('replays', await store.replays.list({ state: query.state }, pageRequest('replays', query)), jobView),
     }),
     route('POST', '/replays', {
       summary: 'Create a replay job',
@@ -149,7 +150,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       answer: JOB_OR_COUNT,
       async handle({ body, actor }) {
         const selection = selectionOf(store, body)
-        if (body.dryRun) return countView(await store.replays.count(selection))
+        if (body.dryRun) return { dryRun: true, ...(await store.replays.count(selection)) }
         const job = await store.replays.create(
           { selection, ratePerSecond: body.ratePerSecond ?? null, createdBy: actor },
           audited(actor, 'replay.create', auditView),
@@ -204,43 +205,32 @@ function selectionOf(store: Store, { deliveryIds, includeReplayed, ...filter }: 
   }
 }
 
-function summaryView(job: ReplayJob) {
-  const { id, state, total, replayed, skipped, ended, ratePerSecond, selection, createdAtMs, finishedAtMs, createdBy } = job
-  const skips = Object.values(skipped).reduce((sum, count) => sum + count, 0)
-  const filter = 'deliveryIds' in selection ? null : selection
+const NO_FILTER = { destinationId: null, states: null, reason: null, fromMs: null, toMs: null }
+
+function jobView(job: ReplayJob) {
+  const { replayed, skipped, ended, selection } = job
+  const skips = sum(skipped)
+  const isById = 'deliveryIds' in selection
   return {
-    id,
-    state,
-    total,
+    ...job,
+    ...(isById ? NO_FILTER : selection),
+    deliveryIds: isById ? selection.deliveryIds : null,
     done: replayed + skips,
-    replayed,
     skipped: skips,
-    skippedReasons: { ...skipped },
-    outcomes: { pending: replayed - Object.values(ended).reduce((sum, count) => sum + count, 0), ...ended },
+    skippedReasons: skipped,
+    outcomes: { pending: replayed - sum(ended), ...ended },
     includeReplayed: selection.includeReplayed === true,
-    ratePerSecond,
-    destinationId: filter?.destinationId ?? null,
-    states: filter === null ? null : [...filter.states],
-    reason: filter?.reason ?? null,
-    from: isoOrNull(filter?.fromMs),
-    to: isoOrNull(filter?.toMs),
-    createdAt: isoTime(createdAtMs),
-    finishedAt: isoOrNull(finishedAtMs),
-    createdBy: createdBy && { id: createdBy.id, name: createdBy.name },
   }
 }
 
-function jobView(job: ReplayJob) {
-  return { ...summaryView(job), deliveryIds: 'deliveryIds' in job.selection ? [...job.selection.deliveryIds] : null }
-}
-
-function countView({ total, alreadyReplayed, byDestination }: ReplayCount) {
-  return { dryRun: true, total, alreadyReplayed, byDestination }
+function sum(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((total, count) => total + count, 0)
 }
 
 /** For the audit log: what a person decided, without the progress at that time. */
 function auditView(job: ReplayJob) {
-  const { id, state, total, ratePerSecond, includeReplayed, destinationId, states, reason, from, to, deliveryIds } = jobView(job)
+  const view = shown(JOB, jobView(job)) as Infer<typeof JOB>
+  const { id, state, total, ratePerSecond, includeReplayed, destinationId, states, reason, from, to, deliveryIds } = view
   return {
     id,
     state,
@@ -249,8 +239,4 @@ function auditView(job: ReplayJob) {
     includeReplayed,
     ...(deliveryIds === null ? { destinationId, states, reason, from, to } : { deliveryIds }),
   }
-}
-
-function isoOrNull(ms: number | null | undefined): string | null {
-  return ms == null ? null : isoTime(ms)
 }

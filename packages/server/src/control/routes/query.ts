@@ -32,7 +32,8 @@ export function pageRequest(list: string, query: { limit: number; cursor?: strin
   return { limit: query.limit, cursor: query.cursor === undefined ? null : decodeCursor(list, query.cursor) }
 }
 
-export function pageAnswer<T, U>(list: string, page: Page<T>, view: (entry: T) => U): { data: U[]; next: string | null } {
+/** Without `view`, the entries are shown as they are stored. */
+export function pageAnswer<T>(list: string, page: Page<T>, view: (entry: T) => unknown = (entry) => entry) {
   return { data: page.data.map(view), next: page.next === null ? null : encodeCursor(list, page.next) }
 }
 
