@@ -3,7 +3,7 @@
 import { Input, Kbd } from '@mantine/core'
 import { lazy, Suspense, useId } from 'react'
 import type { CodeProblem } from '../text/code-problems.ts'
-import { Loading } from './query-states.tsx'
+import { Loading } from './page.tsx'
 import { SmallNote } from './styled.tsx'
 
 const CodeMirror = lazy(() => import('./code-mirror.tsx'))

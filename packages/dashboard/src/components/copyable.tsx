@@ -1,8 +1,13 @@
 // Text with a button that copies it.
 
-import { ActionIcon, Box, Code, CopyButton, Group, Tooltip } from '@mantine/core'
-import { CheckIcon, CopyIcon } from './icons.tsx'
-import { SecondaryButton } from './styled.tsx'
+import { ActionIcon, Box, Code, CopyButton, Group, Stack, Tooltip } from '@mantine/core'
+import { useMemo, useState } from 'react'
+import { bytes } from '../text/format.ts'
+import { jsonTokens } from '../text/json-tokens.ts'
+import { isHiddenKey, maskedKey } from '../text/snippets.ts'
+import { CheckIcon, CopyIcon, EyeIcon, EyeOffIcon } from './icons.tsx'
+import classes from './json.module.css'
+import { RowButton, SecondaryButton, SmallNote } from './styled.tsx'
 
 export function Copyable({ text, label }: { text: string; label: string }) {
   return (
@@ -44,5 +49,95 @@ export function CodeBlock({ text, label, maxHeight = 360 }: { text: string; labe
         </CopyButton>
       </Box>
     </Box>
+  )
+}
+
+/** Above this many characters, thousands of coloured elements would slow the page down. */
+const MAX_COLOURED = 40_000
+
+/** Takes either `value`, which is formatted, or `text`, which is shown unchanged. */
+export function Json({
+  value,
+  text: given,
+  label,
+  maxHeight = 480,
+}: {
+  value?: unknown
+  text?: string
+  label: string
+  maxHeight?: number
+}) {
+  const text = useMemo(() => given ?? JSON.stringify(value, null, 2), [given, value])
+  const size = useMemo(() => new TextEncoder().encode(text).length, [text])
+  const isColoured = text.length <= MAX_COLOURED
+  const tokens = useMemo(() => (isColoured ? jsonTokens(text) : null), [text, isColoured])
+  return (
+    <Stack gap={6}>
+      <Group justify="space-between" gap="xs">
+        <SmallNote>
+          {bytes(size)}
+          {!isColoured && ', shown as plain text because of its size'}
+        </SmallNote>
+        <CopyButton value={text}>
+          {({ copied, copy }) => (
+            <RowButton onClick={copy} aria-label={`Copy ${label}`}>
+              {copied ? 'Copied' : 'Copy'}
+            </RowButton>
+          )}
+        </CopyButton>
+      </Group>
+      <Box>
+        <Code block tabIndex={0} role="region" aria-label={label} style={{ maxHeight, overflow: 'auto', whiteSpace: 'pre' }}>
+          {tokens === null
+            ? text
+            : tokens.map(([kind, part], at) =>
+                kind === 'plain' ? (
+                  part
+                ) : (
+                  <span key={at} className={classes[kind]}>
+                    {part}
+                  </span>
+                ),
+              )}
+        </Code>
+      </Box>
+    </Stack>
+  )
+}
+
+export function WriteKey({ writeKey, name = 'the write key' }: { writeKey: string; name?: string }) {
+  const [isShown, setShown] = useState(false)
+  if (isHiddenKey(writeKey))
+    return (
+      <Tooltip label="Only admins see write keys">
+        <Code fz="sm">{writeKey}</Code>
+      </Tooltip>
+    )
+  return (
+    <Group gap={4} wrap="nowrap" miw={0}>
+      <Code fz="sm" style={isShown ? { overflowWrap: 'anywhere' } : { whiteSpace: 'nowrap' }}>
+        {isShown ? writeKey : maskedKey(writeKey)}
+      </Code>
+      <Tooltip label={isShown ? 'Hide' : 'Show'}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          onClick={() => setShown(!isShown)}
+          aria-label={`${isShown ? 'Hide' : 'Show'} ${name}`}
+          aria-pressed={isShown}
+        >
+          {isShown ? <EyeOffIcon /> : <EyeIcon />}
+        </ActionIcon>
+      </Tooltip>
+      <CopyButton value={writeKey}>
+        {({ copied, copy }) => (
+          <Tooltip label={copied ? 'Copied' : 'Copy'}>
+            <ActionIcon variant="subtle" color={copied ? 'teal' : 'gray'} onClick={copy} aria-label={`Copy ${name}`}>
+              {copied ? <CheckIcon /> : <CopyIcon />}
+            </ActionIcon>
+          </Tooltip>
+        )}
+      </CopyButton>
+    </Group>
   )
 }

@@ -1,8 +1,9 @@
 // A coloured square with the letters of an integration. Decorative: the name is always beside it.
 
-import { Box } from '@mantine/core'
+import { Anchor, Box } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { tileColor, tileLetters } from '../text/integration-tile.ts'
+import { linkedParts } from '../text/markdown-links.ts'
 
 export function IntegrationTile({ slug, name, size = 36 }: { slug: string; name: string; size?: number }) {
   return (
@@ -27,5 +28,21 @@ export function Tile({ color, size = 36, children }: { color: string; size?: num
     >
       {children}
     </Box>
+  )
+}
+
+export function LinkedText({ markdown }: { markdown: string }) {
+  return (
+    <span style={{ overflowWrap: 'anywhere' }}>
+      {linkedParts(markdown).map(({ text, href }, at) =>
+        href === null ? (
+          text
+        ) : (
+          <Anchor key={at} href={href} target="_blank" rel="noopener noreferrer nofollow" inherit underline="always">
+            {text}
+          </Anchor>
+        ),
+      )}
+    </span>
   )
 }

@@ -5,8 +5,7 @@ import type { Answer } from '../api/client.ts'
 import { plural } from '../text/format.ts'
 import { rejectionAdvice, rejectionSentence } from '../text/rejections.ts'
 import { CodeBlock } from './copyable.tsx'
-import { Note, SmallNote, Tag } from './styled.tsx'
-import { Time } from './time.tsx'
+import { Note, SmallNote, Tag, Time } from './styled.tsx'
 
 export type RejectionRow = Answer<'GET /api/rejections'>['data'][number]
 

@@ -3,6 +3,8 @@
 import { Box, Group, Paper, Stack, Table } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import type { ReactNode } from 'react'
+import type { ApiProblem } from '../api/client.ts'
+import { ErrorAlert, Loading } from './page.tsx'
 import { Note, SecondaryButton } from './styled.tsx'
 
 export interface Column<Row> {
@@ -117,5 +119,35 @@ export function LoadMore({ list }: { list: { hasNextPage: boolean; isFetchingNex
         Load more
       </SecondaryButton>
     </Group>
+  )
+}
+
+export interface LoadedListProps {
+  list: {
+    rows: readonly unknown[]
+    problem: ApiProblem | null
+    isPending: boolean
+    refetch: () => unknown
+    hasNextPage: boolean
+    isFetchingNextPage: boolean
+    fetchNextPage: () => unknown
+  }
+  /** Shown while there are no rows. */
+  empty: ReactNode
+  /** While it is loading. */
+  lines?: number
+  label?: string
+  children: ReactNode
+}
+
+export function LoadedList({ list, empty, lines = 4, label = 'Loading', children }: LoadedListProps) {
+  if (list.problem !== null && list.rows.length === 0) return <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
+  if (list.isPending) return <Loading lines={lines} label={label} />
+  if (list.rows.length === 0) return empty
+  return (
+    <>
+      {children}
+      <LoadMore list={list} />
+    </>
   )
 }

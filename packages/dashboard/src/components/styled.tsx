@@ -1,8 +1,10 @@
 // Text, labels and buttons in the styles that pages share. A page that needs another style uses Mantine's component.
 
-import { Badge, Button, type ButtonProps, Text, Title } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { Anchor, type AnchorProps, Badge, Button, type ButtonProps, Text, Title, Tooltip } from '@mantine/core'
+import { type ReactNode, useEffect, useState } from 'react'
 import { Link } from 'wouter'
+import { ago, dateTime, duration, preciseTime } from '../text/format.ts'
+import { type DeliveryState, STATE_COLORS } from './theme.ts'
 
 /** Explains what is beside it. */
 export const Note = Text.withProps({ size: 'sm', c: 'dimmed' })
@@ -24,4 +26,82 @@ export const RowButton = Button.withProps({ variant: 'default', size: 'compact-s
 /** A button that leads to another page. */
 export function LinkButton({ to, ...props }: ButtonProps & { to: string; children: ReactNode }) {
   return <Button component={Link} href={to} variant="default" {...props} />
+}
+
+export function ViewLink({ to, children, ...rest }: { to: string; children: ReactNode } & AnchorProps) {
+  return (
+    <Anchor component={Link} href={to} size="sm" underline="always" {...rest}>
+      {children}
+    </Anchor>
+  )
+}
+
+export function StateBadge({ state, size = 'sm' }: { state: DeliveryState; size?: string }) {
+  return (
+    <Tag color={STATE_COLORS[state]} size={size} style={{ flexShrink: 0 }}>
+      {state}
+    </Tag>
+  )
+}
+
+/** With `precise`, shows milliseconds. */
+export function Time({
+  at,
+  relative = false,
+  precise = false,
+  size = 'sm',
+}: {
+  at: string | null | undefined
+  relative?: boolean
+  precise?: boolean
+  size?: string
+}) {
+  if (at === null || at === undefined)
+    return (
+      <Text span size={size} c="dimmed">
+        –
+      </Text>
+    )
+  return (
+    <Tooltip
+      label={`${dateTime(at)} · ${new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')}`}
+      events={{ hover: true, focus: true, touch: true }}
+    >
+      <Text component="time" dateTime={at} span size={size} tabIndex={0} style={{ whiteSpace: 'nowrap' }}>
+        {relative ? ago(at) : precise ? preciseTime(at) : dateTime(at)}
+      </Text>
+    </Tooltip>
+  )
+}
+
+/** The current time, updated every second by default. */
+export function useNow(everyMs = 1_000): number {
+  const [nowMs, setNow] = useState(() => Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs)
+    return () => clearInterval(timer)
+  }, [everyMs])
+  return nowMs
+}
+
+/** `in 12 s` after the prefix, or `due now` when the time has passed. Null means due now. */
+export function Countdown({ at, size = 'sm', prefix = '' }: { at: string | null; size?: string; prefix?: string }) {
+  const nowMs = useNow()
+  if (at === null)
+    return (
+      <Text span size={size}>
+        due now
+      </Text>
+    )
+  const leftMs = Date.parse(at) - nowMs
+  return (
+    <Tooltip
+      label={`${dateTime(at)} · ${new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')}`}
+      events={{ hover: true, focus: true, touch: true }}
+    >
+      <Text component="time" dateTime={at} span size={size} tabIndex={0} style={{ whiteSpace: 'nowrap', fontWeight: 'inherit' }}>
+        {leftMs <= 0 ? 'due now' : `${prefix}in ${duration(Math.ceil(leftMs / 1_000) * 1_000)}`}
+      </Text>
+    </Tooltip>
+  )
 }

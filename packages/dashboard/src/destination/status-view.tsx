@@ -1,8 +1,7 @@
 // Components shared by the list of destinations and a destination's page: status badge, success rate, latency, backlog, circuit breaker.
 
 import { Group, Stack, Text } from '@mantine/core'
-import { Countdown, useNow } from '../components/countdown.tsx'
-import { Note, SmallNote, Tag } from '../components/styled.tsx'
+import { Countdown, Note, SmallNote, Tag, useNow } from '../components/styled.tsx'
 import { count, duration, share } from '../text/format.ts'
 import { forecastText } from './backlog-forecast.ts'
 import type { Status } from './destination-status.ts'

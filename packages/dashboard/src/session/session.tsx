@@ -6,7 +6,7 @@ import { useDocumentTitle } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useState } from 'react'
 import { type ApiProblem, call, listenForLogout, type Schemas } from '../api/client.ts'
-import { ErrorAlert, Loading } from '../components/query-states.tsx'
+import { ErrorAlert, Loading } from '../components/page.tsx'
 import { Note, SmallNote } from '../components/styled.tsx'
 
 type SessionInfo = Schemas['Session']

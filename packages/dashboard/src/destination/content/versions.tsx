@@ -6,10 +6,9 @@ import { type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
 import { type Answer, useList } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { ErrorAlert } from '../../components/query-states.tsx'
+import { ErrorAlert } from '../../components/page.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { RowButton, SectionTitle, SmallTag, Strong } from '../../components/styled.tsx'
-import { Time } from '../../components/time.tsx'
+import { RowButton, SectionTitle, SmallTag, Strong, Time } from '../../components/styled.tsx'
 import type { ContentState } from './use-content.ts'
 
 export type Version = Answer<'GET /api/destinations/{id}/versions'>['data'][number]

@@ -2,8 +2,7 @@
 
 import { lazy } from 'react'
 import { useApi } from '../../api/queries.ts'
-import { Page } from '../../components/page.tsx'
-import { Empty, Loading } from '../../components/query-states.tsx'
+import { Empty, Loading, Page } from '../../components/page.tsx'
 import { LinkButton } from '../../components/styled.tsx'
 import { useContent } from '../../destination/content/use-content.ts'
 import { SettingsTab } from '../../destination/form/settings-tab.tsx'

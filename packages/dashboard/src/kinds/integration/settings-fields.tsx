@@ -1,7 +1,7 @@
 // The form for the settings of an integration, made from its definition.
 
 import { Button, Group, Input, NumberInput, PasswordInput, Select, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
-import { LinkedText } from '../../components/linked-text.tsx'
+import { LinkedText } from '../../components/integration-tile.tsx'
 import { Note, RowButton, SmallNote, Tag } from '../../components/styled.tsx'
 import { type FieldSchema, isOfType, type ObjectSchema } from './definition.ts'
 import { isJson, isStored, type SettingField, type SettingsDraft, settingFields } from './settings-draft.ts'

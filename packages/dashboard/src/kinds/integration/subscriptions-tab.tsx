@@ -1,7 +1,7 @@
 // The tab Subscriptions of an integration: which action runs when, and with what.
 
 import { Stack, Text } from '@mantine/core'
-import { Json } from '../../components/json.tsx'
+import { Json } from '../../components/copyable.tsx'
 import { Note } from '../../components/styled.tsx'
 import { ContentTab } from '../../destination/content/content-tab.tsx'
 import type { ContentEditor } from '../../destination/content/use-content.ts'

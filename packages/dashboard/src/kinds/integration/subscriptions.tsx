@@ -2,7 +2,7 @@
 
 import { Collapse, Group, Paper, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { useRef, useState } from 'react'
-import { LinkedText } from '../../components/linked-text.tsx'
+import { LinkedText } from '../../components/integration-tile.tsx'
 import { Note, RowButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import type { Action, Definition } from './definition.ts'
 import { MappingFields } from './mapping-fields.tsx'

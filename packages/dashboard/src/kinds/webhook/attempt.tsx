@@ -1,7 +1,6 @@
 // An attempt of a webhook: one request to one URL, with the phases of the connection.
 
-import { AttemptFrame } from '../../components/attempt.tsx'
-import { Waterfall } from '../../components/waterfall.tsx'
+import { AttemptFrame, Waterfall } from '../../components/attempt.tsx'
 import type { AttemptProps } from '../../destination/kind.ts'
 import { reasonAdvice } from '../../text/reasons.ts'
 

@@ -2,8 +2,7 @@
 
 import { useLocation } from 'wouter'
 import { useApi } from '../../api/queries.ts'
-import { Page } from '../../components/page.tsx'
-import { Empty, Loaded } from '../../components/query-states.tsx'
+import { Empty, Loaded, Page } from '../../components/page.tsx'
 import { LinkButton } from '../../components/styled.tsx'
 import { DestinationForm } from '../../destination/form/destination-form.tsx'
 import { onlySource } from '../../destination/form/draft.ts'

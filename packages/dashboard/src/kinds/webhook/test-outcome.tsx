@@ -1,8 +1,7 @@
 // The outcome of a test of a webhook: the response of each URL, and the request.
 
 import { Alert, Stack, Text } from '@mantine/core'
-import { ViewLink } from '../../components/link.tsx'
-import { SectionTitle } from '../../components/styled.tsx'
+import { SectionTitle, ViewLink } from '../../components/styled.tsx'
 import { RequestView } from '../../delivery/request.tsx'
 import { type Sent, TestAttempts } from '../../destination/test-panel.tsx'
 import { WebhookAttempt } from './attempt.tsx'

@@ -1,9 +1,7 @@
 // Alerts: the incidents, the destinations that receive alerts, the rules, and the mutes. The tab is in the page's address.
 
 import { useApi } from '../../api/queries.ts'
-import { Page } from '../../components/page.tsx'
-import { PageTabs } from '../../components/page-tabs.tsx'
-import { Section } from '../../components/section.tsx'
+import { Page, PageTabs, Section } from '../../components/page.tsx'
 import { AlertReceivers } from './alert-receivers.tsx'
 import { Incidents } from './incidents.tsx'
 import { Mutes } from './mutes.tsx'

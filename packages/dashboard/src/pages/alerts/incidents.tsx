@@ -2,12 +2,9 @@
 
 import { NativeSelect, Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
-import { ViewLink } from '../../components/link.tsx'
-import { LoadedList } from '../../components/loaded-list.tsx'
-import { Empty } from '../../components/query-states.tsx'
-import { ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Tag } from '../../components/styled.tsx'
-import { Time } from '../../components/time.tsx'
+import { Empty } from '../../components/page.tsx'
+import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { type Incident, lasted } from './incident-text.ts'
 

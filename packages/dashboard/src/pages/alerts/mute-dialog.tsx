@@ -3,10 +3,9 @@
 import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useChange } from '../../api/queries.ts'
-import { ErrorAlert } from '../../components/query-states.tsx'
+import { ErrorAlert } from '../../components/page.tsx'
 import { SecondaryButton } from '../../components/styled.tsx'
-import type { Incident } from './incident-text.ts'
-import { MUTE_MINUTES } from './incident-text.ts'
+import { type Incident, MUTE_MINUTES } from './incident-text.ts'
 
 /** Without an incident, mutes all alerts. */
 export function MuteDialog({ opened, onClose, incident }: { opened: boolean; onClose: () => void; incident?: Incident }) {

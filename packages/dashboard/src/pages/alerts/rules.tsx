@@ -3,7 +3,7 @@
 import { Alert, Button, Group, NumberInput, Paper, Stack, Switch, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
-import { ErrorAlert, Loaded } from '../../components/query-states.tsx'
+import { ErrorAlert, Loaded } from '../../components/page.tsx'
 import { Note, SmallButton, Tag } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { type AlertRule, settingLabel } from './incident-text.ts'

@@ -3,7 +3,7 @@
 import { Alert, Button, Code, Paper, Progress, Stack, Text } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
-import { ErrorAlert } from '../../components/query-states.tsx'
+import { ErrorAlert } from '../../components/page.tsx'
 import { Note, SectionTitle } from '../../components/styled.tsx'
 import { useCommand } from '../../session/command-line.ts'
 import { exactCount } from '../../text/format.ts'

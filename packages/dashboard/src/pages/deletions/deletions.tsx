@@ -1,8 +1,7 @@
 // Two tabs: deletion requests, and suppressed users, whose new messages are dropped. The filters are in the page's address.
 
 import { Button } from '@mantine/core'
-import { Page } from '../../components/page.tsx'
-import { PageTabs } from '../../components/page-tabs.tsx'
+import { Page, PageTabs } from '../../components/page.tsx'
 import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { Requests } from './requests.tsx'

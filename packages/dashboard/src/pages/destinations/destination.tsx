@@ -2,9 +2,7 @@
 
 import { Suspense } from 'react'
 import { useApi } from '../../api/queries.ts'
-import { FoundPage } from '../../components/found-page.tsx'
-import { Page } from '../../components/page.tsx'
-import { Loading } from '../../components/query-states.tsx'
+import { FoundPage, Loading, Page } from '../../components/page.tsx'
 import type { DestinationType } from '../../destination/kind.ts'
 import { KINDS, kindOf } from '../../kinds/kinds.tsx'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'

@@ -3,8 +3,7 @@
 import { Alert, Group, List, Stack, Text } from '@mantine/core'
 import type { ApiProblem } from '../../api/client.ts'
 import { Copyable } from '../../components/copyable.tsx'
-import { ViewLink } from '../../components/link.tsx'
-import { LinkButton, Note, SmallButton } from '../../components/styled.tsx'
+import { LinkButton, Note, SmallButton, ViewLink } from '../../components/styled.tsx'
 
 /** The API's message about a rejection that is stored. */
 const REJECTED_OF = /^A message with this messageId, from the source (\S+), was rejected/

@@ -2,11 +2,8 @@
 
 import { Button, Stack, Text, Timeline } from '@mantine/core'
 import type { ReactElement } from 'react'
-import { Countdown } from '../../components/countdown.tsx'
-import { ViewLink } from '../../components/link.tsx'
-import { Note, SmallNote } from '../../components/styled.tsx'
+import { Countdown, Note, SmallNote, Time, ViewLink } from '../../components/styled.tsx'
 import { STATE_COLORS } from '../../components/theme.ts'
-import { Time } from '../../components/time.tsx'
 import { AttemptView } from '../../kinds/kinds.tsx'
 import { changeSearch, useSearchState } from '../../url/url-state.ts'
 import { attemptTitle, collapsed, grouped, type MessageStory, type TimelineEntry, timelineEntries } from './story.ts'

@@ -5,7 +5,7 @@ import { Anchor, Badge, Button, Group, Paper, SimpleGrid, Stack, Table, Text } f
 import { useMediaQuery } from '@mantine/hooks'
 import { Fragment } from 'react'
 import { Link } from 'wouter'
-import { Empty } from '../../components/query-states.tsx'
+import { Empty } from '../../components/page.tsx'
 import { LinkButton, Note, SectionTitle, SmallTag, Tag } from '../../components/styled.tsx'
 import { deliveriesAddress } from '../../delivery/filters.ts'
 import type { HoldSettings } from '../../destination/destination-status.ts'

@@ -3,10 +3,8 @@
 
 import { Alert, Button, SegmentedControl, Stack } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
-import { Page } from '../../components/page.tsx'
-import { ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { SectionTitle } from '../../components/styled.tsx'
-import { Time } from '../../components/time.tsx'
+import { ErrorAlert, Loading, Page } from '../../components/page.tsx'
+import { SectionTitle, Time } from '../../components/styled.tsx'
 import { changeSearch, useSearchState } from '../../url/url-state.ts'
 import { Attention } from './attention-list.tsx'
 import { FirstRun } from './first-run.tsx'

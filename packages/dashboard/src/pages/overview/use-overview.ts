@@ -5,7 +5,7 @@ import { useQueries, useQuery } from '@tanstack/react-query'
 import { useRef } from 'react'
 import { type Answer, type ApiProblem, call, type Schemas } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
-import { useNow } from '../../components/countdown.tsx'
+import { useNow } from '../../components/styled.tsx'
 import { type AttentionInput, expiredIn, findAttention, followHeld, followNodes, hourAndBefore } from './attention.ts'
 import { type Period, span } from './periods.ts'
 

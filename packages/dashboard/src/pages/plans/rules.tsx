@@ -2,7 +2,7 @@
 
 import { Code, Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useId, useState } from 'react'
-import { Json } from '../../components/json.tsx'
+import { Json } from '../../components/copyable.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Note, SecondaryButton, SmallButton, SmallTag, Tag } from '../../components/styled.tsx'
 import { exactCount } from '../../text/format.ts'

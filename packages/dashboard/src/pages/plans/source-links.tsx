@@ -1,8 +1,7 @@
 // The sources that a plan is attached to, as links.
 
 import { Group } from '@mantine/core'
-import { ViewLink } from '../../components/link.tsx'
-import { Note } from '../../components/styled.tsx'
+import { Note, ViewLink } from '../../components/styled.tsx'
 
 export function SourceLinks({ ids, names }: { ids: readonly string[]; names: ReadonlyMap<string, string> }) {
   if (ids.length === 0) return <Note span>none</Note>

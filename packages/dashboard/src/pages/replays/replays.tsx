@@ -2,11 +2,8 @@
 
 import { Card, Group, SegmentedControl, Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
-import { ViewLink } from '../../components/link.tsx'
-import { Page } from '../../components/page.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/query-states.tsx'
-import { LinkButton, Note, SecondaryButton, Tag } from '../../components/styled.tsx'
-import { Time } from '../../components/time.tsx'
+import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
+import { LinkButton, Note, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { useDestinationNames } from '../../delivery/destination-names.ts'
 import { exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'

@@ -3,7 +3,7 @@
 import { Alert, Button, Checkbox, Code, Group, Paper, Stack, Text } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
-import { Loaded } from '../../components/query-states.tsx'
+import { Loaded } from '../../components/page.tsx'
 import { Note, SectionTitle } from '../../components/styled.tsx'
 import { useCommand } from '../../session/command-line.ts'
 import { useSession } from '../../session/session.tsx'

@@ -2,10 +2,9 @@
 
 import { Alert, Group, Stack, Text } from '@mantine/core'
 import { type Schemas, useApi } from '../../api/queries.ts'
-import { Empty, Loaded } from '../../components/query-states.tsx'
+import { Empty, Loaded } from '../../components/page.tsx'
 import { ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, Tag } from '../../components/styled.tsx'
-import { Time } from '../../components/time.tsx'
+import { Note, Tag, Time } from '../../components/styled.tsx'
 
 type Node = Schemas['Node']
 

@@ -3,8 +3,7 @@
 import { Tabs } from '@mantine/core'
 import { type ComponentType, lazy, Suspense } from 'react'
 import { useLocation } from 'wouter'
-import { Page } from '../../components/page.tsx'
-import { Empty, Loading } from '../../components/query-states.tsx'
+import { Empty, Loading, Page } from '../../components/page.tsx'
 import { usePathPart } from '../../url/url-state.ts'
 
 const TABS: readonly { name: string; label: string; about: string; View: ComponentType }[] = [

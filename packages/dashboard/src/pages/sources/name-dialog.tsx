@@ -2,7 +2,7 @@
 
 import { TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { FormDialog } from '../../components/form-dialog.tsx'
+import { FormDialog } from '../../components/confirm-dialog.tsx'
 import { Note } from '../../components/styled.tsx'
 import { nameProblem } from './validation.ts'
 

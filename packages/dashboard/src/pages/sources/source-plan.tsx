@@ -2,9 +2,8 @@
 
 import { Text } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
-import { Facts } from '../../components/facts.tsx'
-import { ViewLink } from '../../components/link.tsx'
-import { Loaded } from '../../components/query-states.tsx'
+import { Facts, Loaded } from '../../components/page.tsx'
+import { ViewLink } from '../../components/styled.tsx'
 import { exactCount, plural } from '../../text/format.ts'
 import { rulesSummary } from '../plans/plan-text.ts'
 

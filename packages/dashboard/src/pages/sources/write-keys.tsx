@@ -7,8 +7,8 @@ import { useState } from 'react'
 import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { WriteKey } from '../../components/copyable.tsx'
 import { Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
-import { WriteKey } from '../../components/write-key.tsx'
 import { maskedKey } from '../../text/snippets.ts'
 
 const STALE = ['GET /api/sources', 'GET /api/sources/{id}'] as const

@@ -2,8 +2,7 @@
 
 import { Alert, Group, Text } from '@mantine/core'
 import type { Answer } from '../../../api/queries.ts'
-import { ViewLink } from '../../../components/link.tsx'
-import { Time } from '../../../components/time.tsx'
+import { Time, ViewLink } from '../../../components/styled.tsx'
 import { deliveriesAddress } from '../../../delivery/filters.ts'
 
 type Failing = NonNullable<Answer<'GET /api/destinations/{id}/health'>['content']['failing']>

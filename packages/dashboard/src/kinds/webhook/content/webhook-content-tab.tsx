@@ -2,9 +2,8 @@
 
 import { Button } from '@mantine/core'
 import type { ReactNode } from 'react'
-import { CodeBlock } from '../../../components/copyable.tsx'
-import { Json } from '../../../components/json.tsx'
-import { Empty } from '../../../components/query-states.tsx'
+import { CodeBlock, Json } from '../../../components/copyable.tsx'
+import { Empty } from '../../../components/page.tsx'
 import { ContentTab } from '../../../destination/content/content-tab.tsx'
 import type { ContentEditor } from '../../../destination/content/use-content.ts'
 import { VersionPart, type VersionView } from '../../../destination/content/versions.tsx'
