@@ -24,3 +24,15 @@ export function useNames(): Names {
     [sources.data, destinations.data],
   )
 }
+
+export function useDestinationNames() {
+  const { destinations, isLoaded } = useNames()
+  return useMemo(
+    () => ({
+      nameOf: (id: string): string => destinations.get(id) ?? id,
+      isKnown: (id: string): boolean => !isLoaded || destinations.has(id),
+      options: [...destinations].map(([value, label]) => ({ value, label })),
+    }),
+    [destinations, isLoaded],
+  )
+}

@@ -1,4 +1,5 @@
-// Asks for confirmation before an action that cannot be undone, and says what it does.
+// Dialogs: one asks for confirmation before an action that cannot be undone, and says what it does; the other has a form. Both show the error
+// if the action fails, and close on success.
 
 import { Alert, Button, Group, Modal, type ModalProps, Stack, TextInput } from '@mantine/core'
 import { type FormEvent, type ReactNode, useState } from 'react'

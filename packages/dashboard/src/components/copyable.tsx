@@ -1,4 +1,5 @@
-// Text with a button that copies it.
+// Text with a button that copies it: ids, code, JSON and write keys. Large JSON has no colours, so that a message of 500 KB does not block the page.
+// Write keys are masked, because screens are shared and a key is valid until it is removed.
 
 import { ActionIcon, Box, Code, CopyButton, Group, Stack, Tooltip } from '@mantine/core'
 import { useMemo, useState } from 'react'
@@ -55,18 +56,15 @@ export function CodeBlock({ text, label, maxHeight = 360 }: { text: string; labe
 /** Above this many characters, thousands of coloured elements would slow the page down. */
 const MAX_COLOURED = 40_000
 
-/** Takes either `value`, which is formatted, or `text`, which is shown unchanged. */
-export function Json({
-  value,
-  text: given,
-  label,
-  maxHeight = 480,
-}: {
+interface JsonProps {
   value?: unknown
   text?: string
   label: string
   maxHeight?: number
-}) {
+}
+
+/** Takes either `value`, which is formatted, or `text`, which is shown unchanged. */
+export function Json({ value, text: given, label, maxHeight = 480 }: JsonProps) {
   const text = useMemo(() => given ?? JSON.stringify(value, null, 2), [given, value])
   const size = useMemo(() => new TextEncoder().encode(text).length, [text])
   const isColoured = text.length <= MAX_COLOURED

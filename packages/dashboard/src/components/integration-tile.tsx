@@ -1,4 +1,5 @@
-// A coloured square with the letters of an integration. Decorative: the name is always beside it.
+// How integrations are shown: a coloured square with letters, which is decorative because the name is always beside it, and third-party text
+// with links. No HTML: see markdown-links.ts.
 
 import { Anchor, Box } from '@mantine/core'
 import type { ReactNode } from 'react'

@@ -1,4 +1,5 @@
-// The layout of a page: its title (also the title of the browser tab), a sentence about it, and its actions.
+// The parts of pages: title, sections, tabs and facts; and what is shown instead of data: that it is loading, that there is nothing, or an
+// error with a way to retry. Every page uses these components, so that they look alike.
 
 import { Alert, Box, Button, Group, Paper, SimpleGrid, Skeleton, Stack, Tabs, Text, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'
@@ -147,16 +148,14 @@ export function ErrorAlert({ problem, onRetry }: { problem: Pick<ApiProblem, 'me
   )
 }
 
-/** Shows the children with the data of a query, or else its error, or that it is loading. */
-export function Loaded<T>({
-  query,
-  children,
-  lines,
-}: {
+interface LoadedProps<T> {
   query: { data: T | undefined; error: ApiProblem | null; isPending: boolean; refetch: () => unknown }
   children: (data: T) => ReactNode
   lines?: number
-}) {
+}
+
+/** Shows the children with the data of a query, or else its error, or that it is loading. */
+export function Loaded<T>({ query, children, lines }: LoadedProps<T>) {
   const problem = usePersistentProblem(query)
   if (query.data !== undefined) return <>{children(query.data)}</>
   if (problem) return <ErrorAlert problem={problem} onRetry={() => void query.refetch()} />

@@ -9,16 +9,14 @@ import { Note, SmallNote, Tag, Time } from './styled.tsx'
 
 export type RejectionRow = Answer<'GET /api/rejections'>['data'][number]
 
-/** `sourceName` returns which source a row belongs to, for lists of several sources. */
-export function RejectedCalls({
-  rows,
-  label,
-  sourceName,
-}: {
+interface RejectedCallsProps {
   rows: readonly RejectionRow[]
   label: string
   sourceName?: (row: RejectionRow) => string
-}) {
+}
+
+/** `sourceName` returns which source a row belongs to, for lists of several sources. */
+export function RejectedCalls({ rows, label, sourceName }: RejectedCallsProps) {
   return (
     <Stack component="ul" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} aria-label={label}>
       {rows.map((row) => (

@@ -1,4 +1,4 @@
-// A list of rows: a table where there is room, a card for each row on a phone. The first column becomes the heading of the card.
+// Lists of rows, loaded page by page: a table where there is room, a card for each row on a phone. The first column becomes the heading of the card.
 
 import { Box, Group, Paper, Stack, Table } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
@@ -18,17 +18,14 @@ export interface Column<Row> {
   isActions?: boolean
 }
 
-export function ResponsiveTable<Row>({
-  rows,
-  columns,
-  keyOf,
-  label,
-}: {
+interface ResponsiveTableProps<Row> {
   rows: readonly Row[]
   columns: readonly Column<Row>[]
   keyOf: (row: Row) => string
   label: string
-}) {
+}
+
+export function ResponsiveTable<Row>({ rows, columns, keyOf, label }: ResponsiveTableProps<Row>) {
   const isWide = useMediaQuery('(min-width: 48em)', true, { getInitialValueInEffect: false })
   if (!isWide) return <Cards rows={rows} columns={columns} keyOf={keyOf} label={label} />
   return (
@@ -69,17 +66,14 @@ export function ResponsiveTable<Row>({
   )
 }
 
-function Cards<Row>({
-  rows,
-  columns,
-  keyOf,
-  label,
-}: {
+interface CardsProps<Row> {
   rows: readonly Row[]
   columns: readonly Column<Row>[]
   keyOf: (row: Row) => string
   label: string
-}) {
+}
+
+function Cards<Row>({ rows, columns, keyOf, label }: CardsProps<Row>) {
   const [first, ...rest] = columns
   return (
     <Stack gap="sm" role="list" aria-label={label}>

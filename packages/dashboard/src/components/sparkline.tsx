@@ -3,20 +3,16 @@
 
 import { Box } from '@mantine/core'
 
-/** With `isWide`, fills the available width. */
-export function Sparkline({
-  values,
-  color = 'blue',
-  width = 120,
-  height = 28,
-  isWide = false,
-}: {
+interface SparklineProps {
   values: readonly number[]
   color?: string
   width?: number
   height?: number
   isWide?: boolean
-}) {
+}
+
+/** With `isWide`, fills the available width. */
+export function Sparkline({ values, color = 'blue', width = 120, height = 28, isWide = false }: SparklineProps) {
   const most = Math.max(1, ...values)
   const step = width / Math.max(1, values.length)
   return (

@@ -1,4 +1,4 @@
-// Text, labels and buttons in the styles that pages share. A page that needs another style uses Mantine's component.
+// Text, links, times, labels and buttons in the styles that pages share. A page that needs another style uses Mantine's component.
 
 import { Anchor, type AnchorProps, Badge, Button, type ButtonProps, Text, Title, Tooltip } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
@@ -44,18 +44,15 @@ export function StateBadge({ state, size = 'sm' }: { state: DeliveryState; size?
   )
 }
 
-/** With `precise`, shows milliseconds. */
-export function Time({
-  at,
-  relative = false,
-  precise = false,
-  size = 'sm',
-}: {
+interface TimeProps {
   at: string | null | undefined
   relative?: boolean
   precise?: boolean
   size?: string
-}) {
+}
+
+/** With `precise`, shows milliseconds. */
+export function Time({ at, relative = false, precise = false, size = 'sm' }: TimeProps) {
   if (at === null || at === undefined)
     return (
       <Text span size={size} c="dimmed">

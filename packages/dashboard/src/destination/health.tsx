@@ -11,8 +11,7 @@ import { reasonSentence } from '../text/reasons.ts'
 import { forecastText } from './backlog-forecast.ts'
 import { holdOf, type Status, statusOf } from './destination-status.ts'
 import type { Destination } from './kind.ts'
-import { BAD } from './status-view.tsx'
-import { useForecast } from './use-backlog-forecast.ts'
+import { BAD, useForecast } from './status-view.tsx'
 
 const DestinationChart = lazy(() => import('./chart.tsx'))
 

@@ -1,12 +1,14 @@
-// Components shared by the list of destinations and a destination's page: status badge, success rate, latency, backlog, circuit breaker.
+// What the list of destinations and a destination's page share: status badge, success rate, latency, circuit breaker, and the backlog with its
+// forecast, which combines the statistics with how the backlog changed since the page was opened.
 
 import { Group, Stack, Text } from '@mantine/core'
+import { useEffect, useState } from 'react'
+import { type Answer, useApi } from '../api/queries.ts'
 import { Countdown, Note, SmallNote, Tag, useNow } from '../components/styled.tsx'
 import { count, duration, share } from '../text/format.ts'
-import { forecastText } from './backlog-forecast.ts'
+import { type Forecast, forecast, forecastText, rateOf } from './backlog-forecast.ts'
 import type { Status } from './destination-status.ts'
 import type { Destination } from './kind.ts'
-import { type DestinationHealth, useForecast } from './use-backlog-forecast.ts'
 
 /** The colour of small text about a problem: dark enough on white, light enough on a dark background. */
 export const BAD = 'light-dark(var(--mantine-color-red-9), var(--mantine-color-red-4))'
@@ -76,4 +78,38 @@ export function BreakerView({ health, isHeld }: { health: DestinationHealth; isH
       )}
     </Text>
   )
+}
+
+export type HealthRow = Answer<'GET /api/destinations/health'>['data'][number]
+export type DestinationHealth = Omit<HealthRow, 'destinationId'>
+
+/** Samples of the backlog that are older than this are dropped. */
+const SAMPLE_MAX_AGE_MS = 180_000
+
+export function useForecast(
+  { id, enabled, paused, retryWindowMs }: Destination,
+  { breaker, pending, success, oldestPendingAt }: DestinationHealth,
+  seenAtMs: number,
+): Forecast {
+  const canDrain = enabled && !paused && pending > 0 && breaker === 'closed'
+  const stats = useApi('GET /api/stats', { query: { destinationId: id, step: '1m' }, everyMs: 10_000, enabled: canDrain })
+  const [samples, setSamples] = useState<readonly { atMs: number; pending: number }[]>([])
+  useEffect(() => {
+    setSamples((before) => [
+      ...before.filter(({ atMs }) => seenAtMs - atMs <= SAMPLE_MAX_AGE_MS && atMs < seenAtMs),
+      { atMs: seenAtMs, pending },
+    ])
+  }, [seenAtMs, pending])
+  const [first] = samples
+  return forecast({
+    enabled,
+    paused,
+    breaker,
+    pending,
+    success,
+    oldestPendingAt,
+    retryWindowMs,
+    rate: stats.data === undefined ? null : rateOf(stats.data.data, stats.dataUpdatedAt),
+    earlier: first === undefined ? null : { pending: first.pending, agoMs: seenAtMs - first.atMs },
+  })
 }

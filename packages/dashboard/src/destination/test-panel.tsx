@@ -66,15 +66,13 @@ export function TestPanel({ destination, isAdmin, about, outcome }: TestView & {
   )
 }
 
-export function TestAttempts({
-  title,
-  attempts,
-  Attempt,
-}: {
+interface TestAttemptsProps {
   title: string
   attempts: Sent['attempts']
   Attempt: ComponentType<AttemptProps>
-}) {
+}
+
+export function TestAttempts({ title, attempts, Attempt }: TestAttemptsProps) {
   return (
     <Stack gap="sm">
       <SectionTitle>{title}</SectionTitle>

@@ -1,9 +1,9 @@
 // A tab that edits what a destination sends: the fields of the kind, saving, the preview on the last messages, and the versions.
 
-import { Stack } from '@mantine/core'
+import { Alert, Group, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { SmallButton } from '../../components/styled.tsx'
 import { messageAtField } from '../form/draft.ts'
-import { OutdatedAlert } from './outdated-alert.tsx'
 import { Preview } from './preview.tsx'
 import { SaveBar } from './save-bar.tsx'
 import { type ContentChanges, type ContentState, type PreviewState, usePreview } from './use-content.ts'
@@ -34,5 +34,17 @@ export function ContentTab({ content, other, isPreviewed = true, versions, child
       {isPreviewed && <Preview content={content} preview={preview} />}
       {content.destination.version > 1 && <Versions content={content} view={versions} />}
     </Stack>
+  )
+}
+
+export function OutdatedAlert({ content: { isOutdated, destination, discard } }: { content: ContentState }) {
+  if (!isOutdated) return null
+  return (
+    <Alert color="blue" variant="light" title={`Version ${destination.version} was saved elsewhere`}>
+      <Group gap="sm">
+        <Text size="sm">You are editing an older version. Saving replaces the newer one.</Text>
+        <SmallButton onClick={discard}>Discard my changes</SmallButton>
+      </Group>
+    </Alert>
   )
 }

@@ -1,18 +1,17 @@
 // The form for a destination's settings: those that every destination has, and those of its kind. Validates them while they are typed, by the
 // same rules as the API. An error of the API is shown at the field that it names. Saving sends only changed fields.
 
-import { Accordion, Alert, Button, Group, Paper, Stack, Switch, Text, TextInput } from '@mantine/core'
+import { Accordion, Alert, Button, Group, MultiSelect, Paper, Stack, Switch, Text, TextInput } from '@mantine/core'
 import { type FormEvent, type ReactNode, useRef, useState } from 'react'
 import { ApiProblem } from '../../api/client.ts'
-import { Note, SecondaryButton, SectionTitle } from '../../components/styled.tsx'
+import { useList } from '../../api/queries.ts'
+import { Note, SecondaryButton, SectionTitle, SmallTag } from '../../components/styled.tsx'
 import { BAD } from '../status-view.tsx'
 import { DeliveryFields, deliveryNote } from './delivery-fields.tsx'
 import { type Draft, isChanged, messageAtField } from './draft.ts'
 import type { FieldState, FieldsProps, FormSection, KindForm } from './field-state.ts'
 import { FilterFields, filterNote } from './filter-fields.tsx'
 import { isRetryUsed, RetryFields, retryNote } from './retry-fields.tsx'
-import { Section } from './section.tsx'
-import { SourcesField } from './sources-field.tsx'
 import { useUnsavedWarning } from './use-unsaved-warning.ts'
 
 export interface FormProps<Edited extends Draft> {
@@ -207,4 +206,62 @@ function FirstState({ draft: { enabled, paused }, state }: FieldsProps) {
       />
     </>
   )
+}
+
+interface SectionProps {
+  value: string
+  title: string
+  note: string
+  isInvalid: boolean
+  children: ReactNode
+}
+
+export function Section({ value, title, note, isInvalid, children }: SectionProps) {
+  return (
+    <Accordion.Item value={value}>
+      <Accordion.Control>
+        <Group gap="sm" style={{ rowGap: 0 }}>
+          <Text span fw={600}>
+            {title}
+          </Text>
+          <Note span style={{ overflowWrap: 'anywhere' }}>
+            {note}
+          </Note>
+          {isInvalid && <SmallTag color="red">has errors</SmallTag>}
+        </Group>
+      </Accordion.Control>
+      <Accordion.Panel>
+        <Stack>{children}</Stack>
+      </Accordion.Panel>
+    </Accordion.Item>
+  )
+}
+
+export function SourcesField({ draft, state }: FieldsProps) {
+  const sources = useList('GET /api/sources', { query: { limit: 1_000 } })
+  const known = sources.rows.map(({ id, name }) => ({ value: id, label: name }))
+  // A source that is not in the list (yet) is shown by its id and kept.
+  const others = draft.sourceIds.filter((id) => !known.some(({ value }) => value === id)).map((id) => ({ value: id, label: id }))
+  return (
+    <MultiSelect
+      openOnFocus={false}
+      label="Sources"
+      description="Messages from these sources are sent to this destination. Without a source, it receives nothing."
+      placeholder={draft.sourceIds.length === 0 ? 'Choose sources' : ''}
+      data={distinct([...known, ...others])}
+      value={draft.sourceIds}
+      onChange={(sourceIds) => state.set({ sourceIds }, 'sourceIds')}
+      error={state.problem('sourceIds') ?? (sources.problem ? `Could not load sources: ${sources.problem.message}` : null)}
+      readOnly={state.isReadOnly}
+      searchable
+      nothingFoundMessage="No matching source"
+    />
+  )
+}
+
+/** Adds the id to the labels of sources that have the same name. */
+function distinct(options: readonly { value: string; label: string }[]): { value: string; label: string }[] {
+  const times = new Map<string, number>()
+  for (const { label } of options) times.set(label, (times.get(label) ?? 0) + 1)
+  return options.map(({ value, label }) => ({ value, label: (times.get(label) ?? 0) > 1 ? `${label} (${value})` : label }))
 }

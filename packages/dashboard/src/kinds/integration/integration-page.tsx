@@ -1,5 +1,6 @@
-// The page of an integration. Its forms are made from its definition, so that is loaded first.
+// The page of an integration, and the outcome of a test. Its forms are made from its definition, so that is loaded first.
 
+import { Alert, Stack, Text } from '@mantine/core'
 import { lazy } from 'react'
 import { useApi } from '../../api/queries.ts'
 import { Empty, Loading, Page } from '../../components/page.tsx'
@@ -7,13 +8,13 @@ import { LinkButton } from '../../components/styled.tsx'
 import { useContent } from '../../destination/content/use-content.ts'
 import { SettingsTab } from '../../destination/form/settings-tab.tsx'
 import { DestinationFrame } from '../../destination/frame.tsx'
+import { type Sent, TestAttempts } from '../../destination/test-panel.tsx'
 import { useSession } from '../../session/session.tsx'
 import { type Definition, definitionOf } from './definition.ts'
 import type { Integration } from './integration-draft.ts'
 import { integrationForm } from './integration-form.tsx'
 import { integrationContent } from './subscription-draft.ts'
-import { INTEGRATION_SUMMARY } from './summary.tsx'
-import { IntegrationOutcome } from './test-outcome.tsx'
+import { INTEGRATION_SUMMARY, IntegrationAttempt } from './summary.tsx'
 
 const SubscriptionsTab = lazy(() => import('./subscriptions-tab.tsx'))
 
@@ -60,5 +61,29 @@ function NoDefinition() {
       The integrations package is not installed, or its version does not have this integration. Deliveries are retried until it is
       installed.
     </Empty>
+  )
+}
+
+export function IntegrationOutcome({ sent: { success, attempts } }: { sent: Sent }) {
+  const title = !success
+    ? 'Test failed.'
+    : attempts.length === 0
+      ? 'No subscription matches the sample message, so nothing was sent.'
+      : 'Test passed: all matching subscriptions succeeded.'
+  return (
+    <Stack gap="lg">
+      <Alert color={!success ? 'red' : attempts.length === 0 ? 'gray' : 'teal'} variant="light" title={title} role="status">
+        <Text size="sm">
+          {success
+            ? attempts.length === 0
+              ? 'Choose another type of message, or change when the subscriptions run.'
+              : 'A real message would be delivered.'
+            : 'A real message would be retried or would fail, depending on the reason below.'}
+        </Text>
+      </Alert>
+      {attempts.length > 0 && (
+        <TestAttempts Attempt={IntegrationAttempt} title={attempts.length === 1 ? 'Request' : 'Requests'} attempts={attempts} />
+      )}
+    </Stack>
   )
 }

@@ -227,17 +227,14 @@ function FieldValue({ title, error, ...props }: FieldProps & { title: string; er
   }
 }
 
-function Constant({
-  field,
-  schema,
-  input,
-  onField,
-}: {
+interface ConstantProps {
   field: Extract<FieldDraft, { mode: 'constant' }>
   schema: FieldSchema | undefined
   input: { 'aria-label': string; error: string | null; readOnly: boolean; autoComplete: string }
   onField: (field: FieldDraft) => void
-}) {
+}
+
+function Constant({ field, schema, input, onField }: ConstantProps) {
   const { value } = field
   const set = (next: string | number | boolean): void => onField({ mode: 'constant', value: next })
   const choices = schema?.oneOf ?? (isBoolean(schema) ? YES_NO : undefined)

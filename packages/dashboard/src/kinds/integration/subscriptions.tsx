@@ -176,16 +176,14 @@ function SubscriptionCard({
   )
 }
 
-/** Offers presets that are not in the list yet, and all actions. */
-function AddSubscription({
-  definition,
-  subscriptions,
-  onAdd,
-}: {
+interface AddSubscriptionProps {
   definition: Definition
   subscriptions: readonly SubscriptionDraft[]
   onAdd: (subscription: SubscriptionDraft) => void
-}) {
+}
+
+/** Offers presets that are not in the list yet, and all actions. */
+function AddSubscription({ definition, subscriptions, onAdd }: AddSubscriptionProps) {
   const added = useRef(0)
   const presets = definition.presets
     .map((preset, at) => ({ preset, value: `preset ${at}` }))

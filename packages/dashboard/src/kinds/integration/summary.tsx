@@ -1,10 +1,14 @@
-// What every page may ask about an integration.
+// What every page may ask about an integration, and how its attempts are shown: a request of a subscription, or a subscription that ended
+// without one.
 
+import { Text } from '@mantine/core'
+import { AttemptFrame } from '../../components/attempt.tsx'
 import { IntegrationTile } from '../../components/integration-tile.tsx'
-import type { DestinationOf, KindSummary } from '../../destination/kind.ts'
+import { Note } from '../../components/styled.tsx'
+import type { AttemptProps, DestinationOf, KindSummary } from '../../destination/kind.ts'
+import { duration } from '../../text/format.ts'
 import { shortName } from '../../text/integration-tile.ts'
 import { toolAdvice } from '../../text/reasons.ts'
-import { IntegrationAttempt } from './attempt.tsx'
 
 export const INTEGRATION_SUMMARY: KindSummary<DestinationOf<'integration'>> = {
   target: ({ integrationName }) => shortName(integrationName),
@@ -17,4 +21,22 @@ export const INTEGRATION_SUMMARY: KindSummary<DestinationOf<'integration'>> = {
   ownsAttempt: ({ subscription }) => subscription !== null,
   Attempt: IntegrationAttempt,
   card: null,
+}
+
+export function IntegrationAttempt({ attempt, withAdvice = true }: AttemptProps) {
+  const { reason, method, subscription, timings } = attempt
+  const isSent = method !== null
+  const advice = withAdvice && reason !== null ? toolAdvice(reason) : ''
+  return (
+    <AttemptFrame attempt={attempt} isSent={isSent} subject={subscription} advice={advice} printedBy="integration">
+      {isSent ? (
+        // The phases of its requests are not measured.
+        <Text size="xs" fw={600}>
+          total {duration(timings.totalMs)}
+        </Text>
+      ) : (
+        reason === null && <Note>The subscription made no HTTP request.</Note>
+      )}
+    </AttemptFrame>
+  )
 }

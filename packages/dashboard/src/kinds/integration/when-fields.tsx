@@ -9,20 +9,16 @@ import { simpleSubscribe, subscribeOf, subscribeSentence } from '../../text/subs
 
 const TYPES: readonly string[] = [...MESSAGE_TYPES, 'delete']
 
-export function WhenFields({
-  subscribe,
-  onChange,
-  events,
-  problem,
-  isReadOnly,
-}: {
+interface WhenFieldsProps {
   subscribe: string
   onChange: (subscribe: string) => void
   /** Names of events to suggest. */
   events: readonly string[]
   problem: string | null
   isReadOnly: boolean
-}) {
+}
+
+export function WhenFields({ subscribe, onChange, events, problem, isReadOnly }: WhenFieldsProps) {
   const text = subscribe.trim()
   const simple = text === '' ? { types: [], events: [] } : simpleSubscribe(subscribe)
   const [isExpression, setExpression] = useState(false)

@@ -2,7 +2,7 @@
 
 import { lazy } from 'react'
 import type { DestinationOf, Kind } from '../../destination/kind.ts'
-import { WEBHOOK_SUMMARY } from './summary.ts'
+import { WEBHOOK_SUMMARY } from './summary.tsx'
 
 export const WEBHOOK: Kind<DestinationOf<'webhook'>> = {
   ...WEBHOOK_SUMMARY,

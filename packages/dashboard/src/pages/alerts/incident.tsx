@@ -10,7 +10,7 @@ import { useSession } from '../../session/session.tsx'
 import { usePathPart } from '../../url/url-state.ts'
 import { lasted, settingLabel } from './incident-text.ts'
 import { IncidentState } from './incidents.tsx'
-import { MuteDialog } from './mute-dialog.tsx'
+import { MuteDialog } from './mutes.tsx'
 
 type IncidentDetail = Answer<'GET /api/incidents/{id}'>
 

@@ -1,6 +1,6 @@
-// The mutes that have not ended.
+// The mutes that have not ended, and the dialog that mutes alerts of a rule, of a source or destination, or of all.
 
-import { Group, Stack } from '@mantine/core'
+import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
@@ -8,8 +8,7 @@ import { Empty, ErrorAlert } from '../../components/page.tsx'
 import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { SecondaryButton, SmallButton, Time } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
-import { type Mute, muteScope } from './incident-text.ts'
-import { MuteDialog } from './mute-dialog.tsx'
+import { type Incident, MUTE_MINUTES, type Mute, muteScope } from './incident-text.ts'
 
 export function Mutes() {
   const { isAdmin } = useSession()
@@ -61,5 +60,62 @@ export function Mutes() {
       </LoadedList>
       <MuteDialog opened={isOpen} onClose={() => setOpen(false)} />
     </Stack>
+  )
+}
+
+/** Without an incident, mutes all alerts. */
+export function MuteDialog({ opened, onClose, incident }: { opened: boolean; onClose: () => void; incident?: Incident }) {
+  const create = useChange(
+    'POST /api/alerts/mutes',
+    'GET /api/alerts/mutes',
+    'GET /api/incidents',
+    'GET /api/incidents/{id}',
+    'GET /api/alerts',
+  )
+  const [minutes, setMinutes] = useState('60')
+  const [note, setNote] = useState('')
+  const close = (): void => {
+    create.reset()
+    setNote('')
+    onClose()
+  }
+  const { kind, id } = incident?.subject ?? {}
+  const about = kind === 'source' ? { sourceId: id } : kind === 'destination' ? { destinationId: id } : {}
+  const mute = (): void =>
+    create.mutate(
+      { body: { minutes: Number(minutes), ...about, ...(incident && { rule: incident.rule }), ...(note === '' ? {} : { note }) } },
+      { onSuccess: close },
+    )
+  return (
+    <Modal opened={opened} onClose={close} title="Mute alerts" centered closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Stack>
+        <Text size="sm">
+          {incident === undefined
+            ? 'No alert is sent until the mute ends.'
+            : `No alert “${incident.event}” about ${incident.subject.name} is sent until the mute ends.`}{' '}
+          Incidents are still recorded. If an incident is still open when the mute ends, its alert is sent then.
+        </Text>
+        <NativeSelect
+          label="For"
+          value={minutes}
+          onChange={({ currentTarget }) => setMinutes(currentTarget.value)}
+          data={MUTE_MINUTES.map(([value, label]) => ({ value: String(value), label }))}
+        />
+        <TextInput
+          label="Note"
+          description="Why, for other people. Optional."
+          maxLength={500}
+          value={note}
+          onChange={({ currentTarget }) => setNote(currentTarget.value)}
+        />
+        {create.error !== null && <ErrorAlert problem={create.error} />}
+        <Group justify="flex-end">
+          <SecondaryButton onClick={close}>Cancel</SecondaryButton>
+          <Button loading={create.isPending} onClick={mute}>
+            Mute
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
   )
 }

@@ -9,8 +9,7 @@ import { LoadedList, ResponsiveTable } from '../../components/responsive-table.t
 import { LinkButton, Note, SectionTitle, SmallNote, Time, ViewLink } from '../../components/styled.tsx'
 import { exactCount, plural } from '../../text/format.ts'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
-import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
-import { StateAndUser, useUser } from './filter-bar.tsx'
+import { DeletionStateBadge, StateAndUser, stateOf, useUser } from './filter-bar.tsx'
 
 type Deletion = Answer<'GET /api/deletions/{id}'>
 type Target = Deletion['targets'][number]
@@ -82,15 +81,13 @@ function DeletionDetails({ deletion }: { deletion: Deletion }) {
   )
 }
 
-function Targets({
-  deletion,
-  sources,
-  destinations,
-}: {
+interface TargetsProps {
   deletion: Deletion
   sources: ReadonlyMap<string, string>
   destinations: ReadonlyMap<string, string>
-}) {
+}
+
+function Targets({ deletion, sources, destinations }: TargetsProps) {
   const [params] = useSearchState()
   const state = stateOf(params.get('state'))
   const { userId } = useUser()

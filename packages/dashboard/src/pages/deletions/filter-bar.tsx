@@ -1,9 +1,9 @@
-// The filters of the deletion lists. They are kept in the page's address.
+// The filters of the deletion lists, which are kept in the page's address, and the state of a request or of one of its targets.
 
 import { Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
+import { Tag } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
-import { DELETION_STATES, stateOf } from './deletion-state.tsx'
 
 /** The user id as typed, and the id to search for, which follows 300 ms after the last key press. */
 export function useUser(): { user: string; userId: string | undefined } {
@@ -40,4 +40,22 @@ export function StateAndUser() {
       <UserField />
     </SimpleGrid>
   )
+}
+
+export const DELETION_STATES = ['pending', 'running', 'finished', 'failed'] as const
+export type DeletionState = (typeof DELETION_STATES)[number]
+
+const COLORS: Record<DeletionState, string> = { pending: 'blue', running: 'blue', finished: 'teal', failed: 'red' }
+
+export function DeletionStateBadge({ state }: { state: DeletionState }) {
+  return (
+    <Tag color={COLORS[state]} miw="max-content">
+      {state}
+    </Tag>
+  )
+}
+
+/** The state named in a page's address; undefined if it is not a state. */
+export function stateOf(text: string | null): DeletionState | undefined {
+  return DELETION_STATES.find((state) => state === text)
 }

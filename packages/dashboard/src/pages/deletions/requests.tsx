@@ -9,8 +9,7 @@ import { LoadedList, ResponsiveTable } from '../../components/responsive-table.t
 import { Strong, Time, ViewLink } from '../../components/styled.tsx'
 import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
-import { DeletionStateBadge, stateOf } from './deletion-state.tsx'
-import { StateAndUser, useUser } from './filter-bar.tsx'
+import { DeletionStateBadge, StateAndUser, stateOf, useUser } from './filter-bar.tsx'
 import { UserForm, type UserRequest } from './user-form.tsx'
 import { joinNames, notifiedDestinations } from './users.ts'
 

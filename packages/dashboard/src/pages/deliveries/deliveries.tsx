@@ -2,10 +2,10 @@
 
 import { Alert, Button, Group, Paper, SegmentedControl, Tooltip } from '@mantine/core'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { useDestinationNames } from '../../api/use-names.ts'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { LinkButton, SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
-import { useDestinationNames } from '../../delivery/destination-names.ts'
 import { canGroup, type Filters, filtersOf, listQuery, type ReplayBody, replayOf } from '../../delivery/filters.ts'
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
@@ -106,17 +106,14 @@ export default function DeliveriesPage() {
   )
 }
 
-function SelectionBar({
-  selection,
-  isAdmin,
-  onClear,
-  onReplay,
-}: {
+interface SelectionBarProps {
   selection: Selection
   isAdmin: boolean
   onClear: () => void
   onReplay: () => void
-}) {
+}
+
+function SelectionBar({ selection, isAdmin, onClear, onReplay }: SelectionBarProps) {
   return (
     <Paper withBorder shadow="md" p="xs" className={styles.bar} role="region" aria-label="Selection">
       <Group justify="space-between" gap="xs">

@@ -73,17 +73,14 @@ export default function Delivery() {
   )
 }
 
-function Detail({
-  delivery,
-  destination,
-  name,
-  isDestinationGone,
-}: {
+interface DetailProps {
   delivery: DeliveryDetail
   destination: Destination | undefined
   name: string
   isDestinationGone: boolean
-}) {
+}
+
+function Detail({ delivery, destination, name, isDestinationGone }: DetailProps) {
   const {
     id,
     messageId,

@@ -21,18 +21,15 @@ type Story = Answer<'GET /api/messages/{id}'>
 
 const MAX_ATTEMPTS = 5
 
-/** `messageId` is from the URL; `item` is the row that was chosen in the list, if it is still known. */
-export function Details({
-  messageId,
-  item,
-  names,
-  onClose,
-}: {
+interface DetailsProps {
   messageId: string | null
   item: LiveItem | null
   names: Names
   onClose: () => void
-}) {
+}
+
+/** `messageId` is from the URL; `item` is the row that was chosen in the list, if it is still known. */
+export function Details({ messageId, item, names, onClose }: DetailsProps) {
   return (
     <Drawer
       opened={messageId !== null || item !== null}

@@ -194,17 +194,14 @@ function RateLine({ rates: { accepted, attempts, failures, shown, notShown, isLo
   )
 }
 
-function Connection({
-  state,
-  isPaused,
-  newCount,
-  onRetry,
-}: {
+interface ConnectionProps {
   state: LiveState
   isPaused: boolean
   newCount: number
   onRetry: () => void
-}) {
+}
+
+function Connection({ state, isPaused, newCount, onRetry }: ConnectionProps) {
   if (state.is === 'waiting') {
     return (
       <Alert

@@ -1,19 +1,18 @@
-// One message: its state, its deliveries, its timeline and its content.
+// One message: its state, its deliveries, its timeline and its content. If it is not stored: the possible reasons, and where to check each of them.
 
-import { Alert, Badge, Card, Group, Stack, Text } from '@mantine/core'
+import { Alert, Badge, Card, Group, List, Stack, Text } from '@mantine/core'
+import type { ApiProblem } from '../../api/client.ts'
 import { useApi, usePersistentProblem } from '../../api/queries.ts'
 import { Copyable, Json } from '../../components/copyable.tsx'
 import { ErrorAlert, Facts, Loaded, Page } from '../../components/page.tsx'
-import { Countdown, Note, SectionTitle, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
+import { Countdown, LinkButton, Note, SectionTitle, SmallButton, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
 import { refreshMs, replayObstacle } from '../../delivery/delivery-state.ts'
 import { useSession } from '../../session/session.tsx'
 import { count } from '../../text/format.ts'
 import { reasonSentence } from '../../text/reasons.ts'
 import { usePathPart } from '../../url/url-state.ts'
 import { ReplayButton } from '../deliveries/replay-button.tsx'
-import { EndButtons } from '../plans/end-buttons.tsx'
-import { Reasons } from '../plans/reasons.tsx'
-import { MessageNotFound } from './not-found.tsx'
+import { EndButtons, Reasons } from '../plans/end-buttons.tsx'
 import { type MessageStory, outcomes, routingSentence, type StoryDelivery, summaryOf, titleOf, waitingOf } from './story.ts'
 import { StoryTimeline } from './timeline.tsx'
 
@@ -120,17 +119,14 @@ function Story({ story }: { story: MessageStory }) {
   )
 }
 
-function Violations({
-  id,
-  sourceId,
-  isHeld,
-  violations,
-}: {
+interface ViolationsProps {
   id: string
   sourceId: string
   isHeld: boolean
   violations: MessageStory['violations']
-}) {
+}
+
+function Violations({ id, sourceId, isHeld, violations }: ViolationsProps) {
   const { isAdmin } = useSession()
   return (
     <Alert color="orange" variant="light" title={isHeld ? 'This message is in quarantine' : 'This message violates the tracking plan'}>
@@ -242,6 +238,60 @@ function Others({ others }: { others: MessageStory['others'] }) {
           </Stack>
         </Card>
       ))}
+    </Stack>
+  )
+}
+
+/** The API's message about a rejection that is stored. */
+const REJECTED_OF = /^A message with this messageId, from the source (\S+), was rejected/
+
+export function MessageNotFound({ id, problem, onRetry }: { id: string; problem: ApiProblem; onRetry: () => void }) {
+  const sourceId = REJECTED_OF.exec(problem.message)?.[1]
+  return (
+    <Stack gap="md" maw={720}>
+      <Alert color="yellow" variant="light" title="No message with this id is stored" role="status">
+        <Stack gap="xs" align="flex-start">
+          <Copyable text={id} label="the id" />
+          {sourceId !== undefined && (
+            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              {problem.message}
+            </Text>
+          )}
+          <Group gap="xs">
+            {sourceId !== undefined && (
+              <LinkButton to={`/sources/${encodeURIComponent(sourceId)}`} variant="filled" size="xs">
+                View rejected calls
+              </LinkButton>
+            )}
+            <SmallButton onClick={onRetry}>Check again</SmallButton>
+          </Group>
+        </Stack>
+      </Alert>
+      <Text fw={600} component="h2" size="lg">
+        Possible reasons
+      </Text>
+      <List spacing="sm" size="sm">
+        <List.Item>
+          <b>It was never received.</b> The sender has not sent it yet, used a wrong write key, or sent it to another installation. Check
+          the errors that the sender reports, and <ViewLink to={`/live?messageId=${encodeURIComponent(id)}`}>watch the live page</ViewLink>{' '}
+          while you send it again.
+        </List.Item>
+        <List.Item>
+          <b>It was rejected.</b> Rejected calls are listed by code, with a sample, on the page of the{' '}
+          <ViewLink to="/sources">source</ViewLink>; those with an unknown write key are below the list of sources.
+        </List.Item>
+        <List.Item>
+          <b>It was dropped because its user is suppressed.</b> <ViewLink to="/deletions">Deletions</ViewLink> lists the suppressed users.
+        </List.Item>
+        <List.Item>
+          <b>It is older than the retention period.</b> SWITCHYARD_RETENTION_DAYS sets how long messages are kept; the default is 7 days.
+        </List.Item>
+        <List.Item>
+          <b>The id is different.</b> Enter the full messageId that the sender set or the full id of the stored message, or{' '}
+          <ViewLink to="/messages">search by user, type or time</ViewLink>.
+        </List.Item>
+      </List>
+      <Note>This page checks again every 5 seconds.</Note>
     </Stack>
   )
 }

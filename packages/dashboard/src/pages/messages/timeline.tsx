@@ -38,15 +38,13 @@ const SIGNS: Readonly<Record<TimelineEntry['what'], string>> = {
   waiting: '…',
 }
 
-export function StoryTimeline({
-  story,
-  deliveries,
-  routing,
-}: {
+interface StoryTimelineProps {
   story: MessageStory['story']
   deliveries: MessageStory['deliveries']
   routing?: string
-}) {
+}
+
+export function StoryTimeline({ story, deliveries, routing }: StoryTimelineProps) {
   const [params] = useSearchState()
   const isExpanded = params.get('all') === 'yes'
   const all = grouped(timelineEntries(story, deliveries))

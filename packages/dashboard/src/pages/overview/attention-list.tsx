@@ -18,21 +18,16 @@ const LOOKS: Readonly<Record<Severity, { color: string; word: string }>> = {
   notice: { color: 'blue', word: 'Info' },
 }
 
-export function Attention({
-  findings,
-  isComplete,
-  failed,
-  retry,
-  isNew,
-  isAll,
-}: {
+interface AttentionProps {
   findings: Finding[] | undefined
   isComplete: boolean
   failed: { error: ApiProblem | null } | undefined
   retry: () => void
   isNew: boolean
   isAll: boolean
-}) {
+}
+
+export function Attention({ findings, isComplete, failed, retry, isNew, isAll }: AttentionProps) {
   const shown = isAll ? findings : findings?.slice(0, SHOWN)
   const hidden = (findings?.length ?? 0) - (shown?.length ?? 0)
   const isHealthy = findings?.length === 0 && isComplete
@@ -89,13 +84,12 @@ export function Attention({
   )
 }
 
-function Item({
-  finding: { severity, subject, text, since, isRough = false, href, link },
-  isFirst,
-}: {
+interface ItemProps {
   finding: Finding
   isFirst: boolean
-}) {
+}
+
+function Item({ finding: { severity, subject, text, since, isRough = false, href, link }, isFirst }: ItemProps) {
   const runnable = useRunnable()
   const { color, word } = LOOKS[severity]
   return (

@@ -36,19 +36,15 @@ const LEGEND_STYLES = {
   legendItemName: { fontSize: 'var(--mantine-font-size-xs)' },
 }
 
-export default function Charts({
-  points,
-  step,
-  period,
-  isOld,
-  isTable,
-}: {
+interface ChartsProps {
   points: Point[]
   step: Step
   period: Period
   isOld: boolean
   isTable: boolean
-}) {
+}
+
+export default function Charts({ points, step, period, isOld, isTable }: ChartsProps) {
   const bars = barsOf(points, STEP_MS[step], period.barOf)
   const totals = totalsOf(points)
   const drawn = useOneByOne(3)
@@ -104,15 +100,7 @@ function useOneByOne(all: number): number {
   return drawn
 }
 
-function Chart({
-  title,
-  unit,
-  series,
-  bars,
-  totals,
-  period,
-  isDrawn,
-}: {
+interface ChartProps {
   title: string
   unit: string
   series: readonly Series[]
@@ -120,7 +108,9 @@ function Chart({
   totals: Totals
   period: Period
   isDrawn: boolean
-}) {
+}
+
+function Chart({ title, unit, series, bars, totals, period, isDrawn }: ChartProps) {
   const sums = series.map(({ name, label }) => `${label.toLowerCase()} ${exactCount(totals[name])}`).join(', ')
   const isQuiet = series.every(({ name }) => totals[name] === 0)
   return (

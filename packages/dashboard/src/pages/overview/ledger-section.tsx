@@ -26,15 +26,13 @@ import {
 const SHOWN = 20
 const COLORS: Readonly<Partial<Record<LedgerState, string>>> = { failed: 'red', expired: 'orange' }
 
-export function LedgerSection({
-  entries,
-  destinations,
-  isAll,
-}: {
+interface LedgerSectionProps {
   entries: LedgerEntry[]
   destinations: (HoldSettings & { id: string; name: string })[]
   isAll: boolean
-}) {
+}
+
+export function LedgerSection({ entries, destinations, isAll }: LedgerSectionProps) {
   const isWide = useMediaQuery('(min-width: 62em)', true, { getInitialValueInEffect: false })
   const lines = ledgerLines(entries, destinations)
   const shown = isAll ? lines : lines.slice(0, SHOWN)
@@ -251,20 +249,16 @@ function Quarantined({ line, isInText = false }: { line: LedgerLine; isInText?: 
   )
 }
 
-/** A count that links to its deliveries; 0 is not a link. */
-function Number({
-  value,
-  href,
-  label,
-  color,
-  isInText = false,
-}: {
+interface NumberProps {
   value: number
   href: string
   label: string
   color?: string
   isInText?: boolean
-}) {
+}
+
+/** A count that links to its deliveries; 0 is not a link. */
+function Number({ value, href, label, color, isInText = false }: NumberProps) {
   if (value === 0) return <Note span>0</Note>
   return (
     <Anchor

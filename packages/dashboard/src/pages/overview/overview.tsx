@@ -1,13 +1,13 @@
 // The first page: what needs attention, the traffic in numbers and charts, and the ledger. Everything is refreshed while the page is
 // visible; the period and whether charts or a table are shown are in the URL.
 
-import { Alert, Button, SegmentedControl, Stack } from '@mantine/core'
+import { Alert, Button, Group, List, Paper, SegmentedControl, Stack, Text, ThemeIcon, Title } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
+import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading, Page } from '../../components/page.tsx'
-import { SectionTitle, Time } from '../../components/styled.tsx'
+import { LinkButton, SectionTitle, Time } from '../../components/styled.tsx'
 import { changeSearch, useSearchState } from '../../url/url-state.ts'
 import { Attention } from './attention-list.tsx'
-import { FirstRun } from './first-run.tsx'
 import { LedgerSection } from './ledger-section.tsx'
 import { DEFAULT_PERIOD, PERIOD_IDS, PERIODS, periodOf, span, totalsOf } from './periods.ts'
 import { Tiles } from './tiles.tsx'
@@ -108,5 +108,56 @@ function Section({ title, children }: { title: string; children: ReactNode }) {
       <SectionTitle>{title}</SectionTitle>
       {children}
     </Stack>
+  )
+}
+
+export function FirstRun({ hasAccepted, hasDestination }: { hasAccepted: boolean; hasDestination: boolean }) {
+  const steps = [
+    { isDone: hasAccepted, text: 'Send a message', more: 'with curl, Node.js or a browser; the snippets contain your write key' },
+    { isDone: hasDestination, text: 'Add a destination', more: 'a webhook that receives every message' },
+  ]
+  return (
+    <Paper withBorder p="lg" component="section" aria-labelledby="first-run">
+      <Stack gap="md" align="flex-start">
+        <Stack gap={4}>
+          <Title order={2} size="h3" id="first-run">
+            {hasAccepted
+              ? 'Messages arrive, but there is no destination'
+              : hasDestination
+                ? 'Waiting for the first message'
+                : 'Set up this installation'}
+          </Title>
+          <Text c="dimmed">
+            {hasAccepted
+              ? 'Messages are stored. A new destination receives the messages that are accepted after it was added.'
+              : 'This installation has not accepted a message yet.'}
+          </Text>
+        </Stack>
+        <List spacing="xs" listStyleType="none" center>
+          {steps.map(({ isDone, text, more }, at) => (
+            <List.Item
+              key={text}
+              icon={
+                <ThemeIcon size={26} radius="xl" variant={isDone ? 'filled' : 'light'} color={isDone ? 'teal' : 'blue'}>
+                  {isDone ? <CheckIcon size={15} /> : at + 1}
+                </ThemeIcon>
+              }
+            >
+              <Text span fw={600}>
+                {text}
+              </Text>{' '}
+              <Text span c="dimmed">
+                {isDone ? '(done)' : `– ${more}`}
+              </Text>
+            </List.Item>
+          ))}
+        </List>
+        <Group>
+          <LinkButton to="/start" variant="filled">
+            {hasAccepted || hasDestination ? 'Continue' : 'Get started'}
+          </LinkButton>
+        </Group>
+      </Stack>
+    </Paper>
   )
 }

@@ -56,19 +56,15 @@ const TILES: readonly Tile[] = [
   },
 ]
 
-export function Tiles({
-  now,
-  before,
-  period,
-  from,
-  isOld,
-}: {
+interface TilesProps {
   now: Totals
   before: Totals | null
   period: Period
   from: string
   isOld: boolean
-}) {
+}
+
+export function Tiles({ now, before, period, from, isOld }: TilesProps) {
   const rate = failureRate(now)
   return (
     <Stack

@@ -1,4 +1,4 @@
-// Releases or deletes messages in quarantine, after a confirmation, and shows the progress.
+// Messages in quarantine: why they are there, and buttons that release or delete them, after a confirmation, and show the progress.
 
 import { Alert, Button, Progress, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
@@ -8,20 +8,18 @@ import { type ApiProblem, call } from '../../api/client.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { exactCount, plural } from '../../text/format.ts'
 import { type EndOfQuarantine, endQuarantine, type QuarantineSelection, selectionWords } from './end-quarantine.ts'
+import { type ViolationText, violationSentence } from './plan-text.ts'
 
 const STALE = ['GET /api/quarantine', 'GET /api/stats/totals', 'GET /api/messages/{id}']
 
-export function EndButtons({
-  selection,
-  onEnd,
-  names,
-  size = 'xs',
-}: {
+interface EndButtonsProps {
   selection: QuarantineSelection
   onEnd?: () => void
   names?: ReadonlyMap<string, string>
   size?: string
-}) {
+}
+
+export function EndButtons({ selection, onEnd, names, size = 'xs' }: EndButtonsProps) {
   const client = useQueryClient()
   const [asked, setAsked] = useState<EndOfQuarantine | null>(null)
   const [done, setDone] = useState<{ end: EndOfQuarantine; count: number } | null>(null)
@@ -85,5 +83,17 @@ export function EndButtons({
         </Text>
       </ConfirmDialog>
     </>
+  )
+}
+
+export function Reasons({ violations }: { violations: readonly ViolationText[] }) {
+  return (
+    <Stack gap={2} component="ul" m={0} p={0} style={{ listStyle: 'none' }}>
+      {violations.map((violation) => (
+        <Text key={`${violation.code} ${violation.path}`} component="li" size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {violationSentence(violation)}
+        </Text>
+      ))}
+    </Stack>
   )
 }

@@ -92,15 +92,13 @@ function PlanDetails({ plan }: { plan: Plan }) {
   )
 }
 
-function Attachment({
-  plan: { id, sourceIds, unplanned },
-  isAdmin,
-  onChange,
-}: {
+interface AttachmentProps {
   plan: Plan
   isAdmin: boolean
   onChange: (body: { sourceIds?: string[]; unplanned?: Unplanned }, done: string) => void
-}) {
+}
+
+function Attachment({ plan: { id, sourceIds, unplanned }, isAdmin, onChange }: AttachmentProps) {
   const { sources } = useNames()
   const plans = useApi('GET /api/plans', { query: { limit: 1_000 } })
   const taken = new Map(

@@ -1,18 +1,17 @@
 // The list of tracking plans; and, for all plans, what violated them and what is in quarantine.
 
-import { Anchor, Stack, Text } from '@mantine/core'
+import { Anchor, Group, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { PlusIcon } from '../../components/icons.tsx'
 import { Empty, ErrorAlert, Loading, Page, PageTabs } from '../../components/page.tsx'
 import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { LinkButton, Note } from '../../components/styled.tsx'
+import { LinkButton, Note, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { type Plan, rulesSummary } from './plan-text.ts'
 import { Quarantine } from './quarantine.tsx'
-import { SourceLinks } from './source-links.tsx'
 import { Violations } from './violations.tsx'
 
 export default function PlansPage() {
@@ -87,5 +86,18 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
       <ResponsiveTable rows={list.rows} columns={columns} keyOf={({ id }) => id} label="Tracking plans" />
       <LoadMore list={list} />
     </Stack>
+  )
+}
+
+export function SourceLinks({ ids, names }: { ids: readonly string[]; names: ReadonlyMap<string, string> }) {
+  if (ids.length === 0) return <Note span>none</Note>
+  return (
+    <Group gap="xs">
+      {ids.map((id) => (
+        <ViewLink key={id} to={`/sources/${encodeURIComponent(id)}`}>
+          {names.get(id) ?? id}
+        </ViewLink>
+      ))}
+    </Group>
   )
 }

@@ -12,9 +12,8 @@ import { Note, SecondaryButton, SmallNote, SmallTag, Time, ViewLink } from '../.
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
-import { EndButtons } from './end-buttons.tsx'
+import { EndButtons, Reasons } from './end-buttons.tsx'
 import { ruleTitle } from './plan-text.ts'
-import { Reasons } from './reasons.tsx'
 
 type Held = Answer<'GET /api/quarantine'>['data'][number]
 

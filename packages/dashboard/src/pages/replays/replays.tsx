@@ -2,9 +2,9 @@
 
 import { Card, Group, SegmentedControl, Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
+import { useDestinationNames } from '../../api/use-names.ts'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, Note, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
-import { useDestinationNames } from '../../delivery/destination-names.ts'
 import { exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'

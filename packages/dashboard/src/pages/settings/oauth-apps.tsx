@@ -1,7 +1,7 @@
 // OAuth applications with their sources and public keys. A private key that is pasted by mistake is rejected here, before anything is
 // sent.
 
-import { Button, Group, MultiSelect, Paper, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Button, Code, Group, MultiSelect, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
@@ -9,13 +9,12 @@ import { ConfirmDialog, FormDialog } from '../../components/confirm-dialog.tsx'
 import { CodeBlock, Copyable } from '../../components/copyable.tsx'
 import { Empty, ErrorAlert, Facts, Loading } from '../../components/page.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, RowButton, SectionTitle, Time, ViewLink } from '../../components/styled.tsx'
+import { Note, RowButton, SectionTitle, SmallNote, Time, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
 import { checkPublicKey } from './public-key.ts'
-import { type KeyDraft, KeyFields, keyOf, NO_KEY } from './public-key-fields.tsx'
 
 type App = Schemas['OAuthApp']
 type Key = Schemas['OAuthKey']
@@ -289,5 +288,62 @@ function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
       )}
       {app === null && <KeyFields draft={draft} onChange={setDraft} isRequired={false} />}
     </FormDialog>
+  )
+}
+
+export interface KeyDraft {
+  id: string
+  pem: string
+}
+
+export const NO_KEY: KeyDraft = { id: '', pem: '' }
+
+const KEY_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$/
+
+/** The key as sent to the API; null while the fields are invalid. */
+export function keyOf({ id, pem }: KeyDraft): { id?: string; publicKeyPem: string } | null {
+  if (!checkPublicKey(pem).ok || (id !== '' && !KEY_ID.test(id))) return null
+  return id === '' ? { publicKeyPem: pem } : { id, publicKeyPem: pem }
+}
+
+export function KeyFields({ draft, onChange, isRequired }: { draft: KeyDraft; onChange: (draft: KeyDraft) => void; isRequired: boolean }) {
+  const checked = draft.pem.trim() === '' ? null : checkPublicKey(draft.pem)
+  return (
+    <Stack gap="sm">
+      <Textarea
+        label="Public key"
+        description="PEM format: RSA (2048 bits or more), EC P-256 or Ed25519. Never paste the private key."
+        placeholder={'-----BEGIN PUBLIC KEY-----\n…\n-----END PUBLIC KEY-----'}
+        value={draft.pem}
+        onChange={(event) => onChange({ ...draft, pem: event.currentTarget.value })}
+        error={checked !== null && !checked.ok ? checked.problem : null}
+        autosize
+        minRows={4}
+        maxRows={12}
+        spellCheck={false}
+        required={isRequired}
+        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 'var(--mantine-font-size-xs)' } }}
+      />
+      {checked?.ok && (
+        <Text size="sm" c="teal" role="status">
+          Valid {checked.kind} key.
+        </Text>
+      )}
+      {checked === null && (
+        <SmallNote>
+          To create a key pair: <Code>openssl genpkey -algorithm ed25519 -out private.pem</Code>. To print the public key:{' '}
+          <Code>openssl pkey -in private.pem -pubout</Code>
+        </SmallNote>
+      )}
+      <TextInput
+        label="Key id"
+        description="The keyId that clients use. Leave empty to generate one."
+        value={draft.id}
+        onChange={(event) => onChange({ ...draft, id: event.currentTarget.value.trim() })}
+        error={
+          draft.id !== '' && !KEY_ID.test(draft.id) ? 'Use at most 100 letters, digits and . _ ~ - and start with a letter or digit.' : null
+        }
+      />
+    </Stack>
   )
 }

@@ -15,8 +15,7 @@ import { useSession } from '../../session/session.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { NameDialog } from './name-dialog.tsx'
-import { PeriodChoice, usePeriod } from './period-choice.tsx'
-import { SourceBadges } from './source-badges.tsx'
+import { PeriodChoice, SourceBadges, usePeriod } from './source-badges.tsx'
 import { useVolumes, type Volume, type VolumeState } from './use-volumes.ts'
 
 type Source = Schemas['Source']

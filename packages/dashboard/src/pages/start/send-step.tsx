@@ -26,17 +26,14 @@ const HINTS_AFTER_MS = 20_000
 const RECENT_MS = 10 * 60_000
 const MAX_REJECTED = 200
 
-export function SendStep({
-  source,
-  sources,
-  onSource,
-  onNext,
-}: {
+interface SendStepProps {
   source: Source
   sources: readonly Source[]
   onSource: (id: string) => void
   onNext: () => void
-}) {
+}
+
+export function SendStep({ source, sources, onSource, onNext }: SendStepProps) {
   const { isAdmin } = useSession()
   const newest = source.writeKeys.at(-1)
   const client = useQueryClient()

@@ -17,19 +17,15 @@ const FORMATS = [
   { value: 'text', label: 'Plain text' },
 ]
 
-export function RequestFields({
-  request,
-  onChange,
-  problem,
-  apiProblem,
-  isReadOnly,
-}: {
+interface RequestFieldsProps {
   request: RequestDraft
   onChange: (request: RequestDraft | null) => void
   problem: (field: string) => string | null
   apiProblem: ApiProblem | null
   isReadOnly: boolean
-}) {
+}
+
+export function RequestFields({ request, onChange, problem, apiProblem, isReadOnly }: RequestFieldsProps) {
   const { method, path, headers, body, format, wrap } = request
   const set = (changes: Partial<RequestDraft>): void => onChange({ ...request, ...changes })
   const field = apiProblem?.field ?? null

@@ -7,20 +7,16 @@ import { Note, SectionTitle, SmallButton } from '../../../components/styled.tsx'
 import { failuresOf, type PreviewEntry } from '../../../destination/content/preview-rows.ts'
 import { codeProblem, type TransformationDraft } from './webhook-content.ts'
 
-export function TransformationFields({
-  transformation,
-  onChange,
-  problem,
-  entries,
-  isReadOnly,
-}: {
+interface TransformationFieldsProps {
   transformation: TransformationDraft
   onChange: (transformation: TransformationDraft | null) => void
   problem: (field: string) => string | null
   /** The preview of this code; null if there is none. */
   entries: readonly PreviewEntry[] | null
   isReadOnly: boolean
-}) {
+}
+
+export function TransformationFields({ transformation, onChange, problem, entries, isReadOnly }: TransformationFieldsProps) {
   const { code, timeoutMs, memoryMb } = transformation
   const set = (changes: Partial<TransformationDraft>): void => onChange({ ...transformation, ...changes })
   const syntax = problem('transformation.code')

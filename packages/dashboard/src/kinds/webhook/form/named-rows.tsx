@@ -1,9 +1,8 @@
 // A list of names and values in the form: headers, or secrets, whose values are not shown. Each entry shows its own errors.
 
-import { Button, Group, Input, PasswordInput, TextInput } from '@mantine/core'
-import { PlusIcon } from '../../../components/icons.tsx'
+import { ActionIcon, Button, Group, Input, PasswordInput, TextInput, Tooltip } from '@mantine/core'
+import { DeletionIcon, PlusIcon } from '../../../components/icons.tsx'
 import { replaceAt } from '../../../destination/form/draft.ts'
-import { RemoveButton } from './remove-button.tsx'
 
 interface NamedRowsProps<Entry extends { name: string; value: string }> {
   entries: readonly Entry[]
@@ -64,5 +63,15 @@ export function NamedRows<Entry extends { name: string; value: string }>(props: 
         </Group>
       )}
     </>
+  )
+}
+
+export function RemoveButton({ label, onClick }: { label: string; onClick: () => void }) {
+  return (
+    <Tooltip label={label}>
+      <ActionIcon variant="subtle" color="gray" size={36} mt={25} onClick={onClick} aria-label={label}>
+        <DeletionIcon size={16} />
+      </ActionIcon>
+    </Tooltip>
   )
 }

@@ -1,10 +1,14 @@
-// A write-only secret: shows whether it is set, and replaces or removes it. A new value is kept only in this form until it is saved.
+// The secrets in the form: those that sign requests, and named ones that the request reads. They are write-only; a new value is kept only in
+// this form until it is saved.
 
 import { Button, CopyButton, Group, PasswordInput, Stack, Title } from '@mantine/core'
+import { FIELDS } from '../../../api/rules.ts'
 import { Note, SecondaryButton, SmallButton, SmallNote, SmallTag } from '../../../components/styled.tsx'
 import { replaceAt } from '../../../destination/form/draft.ts'
-import type { FieldState } from '../../../destination/form/field-state.ts'
-import { type SecretChange, signingSecretOf, type WebhookDraft } from './webhook-draft.ts'
+import type { FieldState, FieldsProps } from '../../../destination/form/field-state.ts'
+import { KEEP } from './auth-fields.tsx'
+import { NamedRows } from './named-rows.tsx'
+import { isMoved, type SecretChange, signingSecretOf, type WebhookDraft } from './webhook-draft.ts'
 
 interface SecretFieldProps {
   title: string
@@ -116,4 +120,72 @@ export function SecretField({
       )}
     </Stack>
   )
+}
+
+export function SigningFields({ draft, state }: FieldsProps<WebhookDraft>) {
+  const { hasSharedSecret, signingSecretCount } = draft.stored
+  return (
+    <>
+      <Note>
+        A signature lets the receiver verify that a request comes from this service and was not changed. Secrets are write-only: they are
+        not shown again after you save.
+      </Note>
+      <SecretField
+        title="Signing secrets"
+        description="For the Standard Webhooks header webhook-signature. One secret is enough. To rotate it without downtime: set the old and the new secret together, switch the receiver to the new one, then set only the new one."
+        field="signingSecrets"
+        setCount={signingSecretCount}
+        maxCount={FIELDS.signingSecrets.max}
+        canGenerate
+        change={draft.signingSecrets}
+        onChange={(signingSecrets, ...fields) => state.set({ signingSecrets }, ...fields)}
+        state={state}
+      />
+      <SecretField
+        title="Shared secret"
+        description="For the older X-Signature header. Only needed by receivers that verify that header."
+        field="sharedSecret"
+        setCount={hasSharedSecret ? 1 : 0}
+        maxCount={1}
+        change={draft.sharedSecret}
+        onChange={(sharedSecret, ...fields) => state.set({ sharedSecret }, ...fields)}
+        state={state}
+      />
+    </>
+  )
+}
+
+export function signingNote({ sharedSecret, signingSecrets, stored }: WebhookDraft): string {
+  const isSet = (change: SecretChange, before: boolean): boolean => (change.kind === 'keep' ? before : change.kind === 'set')
+  const set = [
+    ...(isSet(signingSecrets, stored.signingSecretCount > 0) ? ['signing secrets'] : []),
+    ...(isSet(sharedSecret, stored.hasSharedSecret) ? ['shared secret'] : []),
+  ]
+  return set.length === 0 ? 'not signed' : `with ${set.join(' and ')}`
+}
+
+export function SecretsFields({ draft, state }: FieldsProps<WebhookDraft>) {
+  return (
+    <Stack gap="sm" role="group" aria-label="Secrets">
+      <Note>
+        Keys and tokens for the path, the headers and the body of the request, which read them as {'{{secrets.name}}'}. Write-only: they are
+        not shown again.
+      </Note>
+      <NamedRows
+        {...state}
+        entries={draft.secrets}
+        noun="secret"
+        onChange={(secrets, ...fields) => state.set({ secrets }, ...fields)}
+        max={FIELDS.secrets.max}
+        added={{ name: '', value: '', isStored: false }}
+        nameExample="apiKey"
+        valueExample={({ isStored }) => (isStored && !isMoved(draft) ? KEEP : '')}
+        isNameFixed={({ isStored }) => isStored}
+      />
+    </Stack>
+  )
+}
+
+export function secretsNote({ secrets }: WebhookDraft): string {
+  return secrets.length === 0 ? 'none' : `${secrets.length} set`
 }

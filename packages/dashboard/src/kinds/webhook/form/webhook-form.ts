@@ -2,8 +2,7 @@
 
 import type { EditForm } from '../../../destination/form/field-state.ts'
 import { AuthFields, authNote, TlsFields, tlsNote } from './auth-fields.tsx'
-import { SecretsFields, secretsNote } from './secrets-fields.tsx'
-import { SigningFields, signingNote } from './signing-fields.tsx'
+import { SecretsFields, SigningFields, secretsNote, signingNote } from './secret-field.tsx'
 import { HeaderFields, UrlFields } from './url-and-header-fields.tsx'
 import { patchBodyOf, type Webhook, type WebhookDraft, webhookDraftOf, webhookFieldOf, webhookProblems } from './webhook-draft.ts'
 
