@@ -24,7 +24,7 @@ import { call } from './api/client.ts'
 import { ErrorBoundary } from './components/error-boundary.tsx'
 import { DocsIcon, LogoutIcon, MoonIcon, SearchIcon, SunIcon } from './components/icons.tsx'
 import { Empty, Loading, Page } from './components/page.tsx'
-import { LinkButton, SmallButton } from './components/styled.tsx'
+import { SmallButton } from './components/styled.tsx'
 import { NAVIGATION, VIEWS } from './routes.tsx'
 import { openSearch, Search } from './search.tsx'
 import { useSession } from './session/session.tsx'
@@ -111,14 +111,7 @@ export function Shell() {
               ))}
               <Route>
                 <Page title="Not found">
-                  <Empty
-                    title="Page not found"
-                    action={
-                      <LinkButton to="/" variant="filled">
-                        Go to the overview
-                      </LinkButton>
-                    }
-                  >
+                  <Empty title="Page not found" link={{ to: '/', label: 'Go to the overview' }}>
                     Check the URL. The page may belong to another version of Switchyard.
                   </Empty>
                 </Page>

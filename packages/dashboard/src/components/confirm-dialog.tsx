@@ -1,10 +1,61 @@
 // Dialogs: one asks for confirmation before an action that cannot be undone, and says what it does; the other has a form. Both show the error
 // if the action fails, and close on success.
 
-import { Alert, Button, Group, Modal, type ModalProps, Stack, TextInput } from '@mantine/core'
+import { Alert, Button, type ButtonProps, Group, Modal, type ModalProps, Stack, TextInput } from '@mantine/core'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../api/client.ts'
+import { entered } from './inputs.tsx'
 import { SecondaryButton } from './styled.tsx'
+
+/** Runs the action of a dialog: closes it on success, and has the error of the API otherwise. */
+function useAction(onClose: () => void) {
+  const [isBusy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<string | null>(null)
+  const close = (): void => {
+    setProblem(null)
+    onClose()
+  }
+  const run = async (action: () => Promise<unknown>): Promise<void> => {
+    setBusy(true)
+    setProblem(null)
+    try {
+      await action()
+      close()
+    } catch (error) {
+      setProblem((error as ApiProblem).message)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { isBusy, problem, close, run }
+}
+
+interface EndProps extends Pick<ButtonProps, 'color' | 'disabled' | 'loading'> {
+  verb: string
+  problem: string | null
+  onCancel: () => void
+  /** Without it, the button submits the form. */
+  onConfirm?: () => void
+}
+
+/** The end of a dialog: the error, and its buttons. */
+export function DialogEnd({ verb, problem, onCancel, onConfirm, ...button }: EndProps) {
+  return (
+    <>
+      {problem !== null && (
+        <Alert color="red" role="alert">
+          {problem}
+        </Alert>
+      )}
+      <Group justify="flex-end">
+        <SecondaryButton onClick={onCancel}>Cancel</SecondaryButton>
+        <Button {...button} {...(onConfirm === undefined ? { type: 'submit' } : { onClick: onConfirm })}>
+          {verb}
+        </Button>
+      </Group>
+    </>
+  )
+}
 
 export interface ConfirmDialogProps {
   opened: boolean
@@ -23,48 +74,24 @@ export interface ConfirmDialogProps {
 
 export function ConfirmDialog({ opened, onClose, title, children, verb, typed, onConfirm, color = 'red' }: ConfirmDialogProps) {
   const [text, setText] = useState('')
-  const [isBusy, setBusy] = useState(false)
-  const [problem, setProblem] = useState<string | null>(null)
-  const close = (): void => {
+  const { isBusy, problem, close, run } = useAction(() => {
     setText('')
-    setProblem(null)
     onClose()
-  }
-  const confirm = async (): Promise<void> => {
-    setBusy(true)
-    setProblem(null)
-    try {
-      await onConfirm()
-      close()
-    } catch (error) {
-      setProblem((error as ApiProblem).message)
-    } finally {
-      setBusy(false)
-    }
-  }
+  })
   return (
     <Modal opened={opened} onClose={close} title={title} centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack gap="md">
         <div>{children}</div>
-        {typed !== undefined && (
-          <TextInput
-            label={`Type ${typed} to confirm`}
-            value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
-            data-autofocus
-          />
-        )}
-        {problem !== null && (
-          <Alert color="red" role="alert">
-            {problem}
-          </Alert>
-        )}
-        <Group justify="flex-end">
-          <SecondaryButton onClick={close}>Cancel</SecondaryButton>
-          <Button color={color} loading={isBusy} disabled={typed !== undefined && text !== typed} onClick={() => void confirm()}>
-            {verb}
-          </Button>
-        </Group>
+        {typed !== undefined && <TextInput label={`Type ${typed} to confirm`} {...entered(text, setText)} data-autofocus />}
+        <DialogEnd
+          verb={verb}
+          color={color}
+          loading={isBusy}
+          disabled={typed !== undefined && text !== typed}
+          problem={problem}
+          onCancel={close}
+          onConfirm={() => void run(onConfirm)}
+        />
       </Stack>
     </Modal>
   )
@@ -83,43 +110,18 @@ interface FormDialogProps extends Pick<ModalProps, 'size' | 'centered'> {
 }
 
 export function FormDialog({ opened = true, onClose, title, verb, isReady = true, onSubmit, children, ...modal }: FormDialogProps) {
-  const [isBusy, setBusy] = useState(false)
-  const [problem, setProblem] = useState<string | null>(null)
-  const close = (): void => {
-    setProblem(null)
-    onClose()
-  }
-  const submit = async (event: FormEvent): Promise<void> => {
+  const { isBusy, problem, close, run } = useAction(onClose)
+  const submit = (event: FormEvent): void => {
     event.preventDefault()
     const saved = onSubmit()
-    if (saved === undefined) return
-    setBusy(true)
-    setProblem(null)
-    try {
-      await saved
-      close()
-    } catch (error) {
-      setProblem((error as ApiProblem).message)
-    } finally {
-      setBusy(false)
-    }
+    if (saved !== undefined) void run(() => saved)
   }
   return (
     <Modal opened={opened} onClose={close} title={title} {...modal}>
-      <form onSubmit={(event) => void submit(event)} noValidate>
+      <form onSubmit={submit} noValidate>
         <Stack>
           {children}
-          {problem !== null && (
-            <Alert color="red" role="alert">
-              {problem}
-            </Alert>
-          )}
-          <Group justify="flex-end">
-            <SecondaryButton onClick={close}>Cancel</SecondaryButton>
-            <Button type="submit" loading={isBusy} disabled={!isReady}>
-              {verb}
-            </Button>
-          </Group>
+          <DialogEnd verb={verb} loading={isBusy} disabled={!isReady} problem={problem} onCancel={close} />
         </Stack>
       </form>
     </Modal>

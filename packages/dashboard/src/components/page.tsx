@@ -3,17 +3,29 @@
 
 import { Alert, Box, Button, Group, Paper, SimpleGrid, Skeleton, Stack, Tabs, Text, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'
-import { type ReactNode, useId } from 'react'
+import { Fragment, type ReactNode, useId } from 'react'
 import type { ApiProblem } from '../api/client.ts'
-import { usePersistentProblem } from '../api/queries.ts'
-import { useSearchState } from '../url/url-state.ts'
+import { type Answer, useApi, usePersistentProblem } from '../api/queries.ts'
+import { usePathPart, useSearchState } from '../url/url-state.ts'
 import { LinkButton, Note, SectionTitle, SmallNote } from './styled.tsx'
 
-export function Page({ children, ...titled }: Titled & { children: ReactNode }) {
+interface PageProps extends Titled {
+  /** The page that this one belongs to, instead of actions. */
+  back?: PageLink
+  children: ReactNode
+}
+
+/** The title is also the title of the browser tab. */
+export function Page({ children, back, actions, ...titled }: PageProps) {
   useDocumentTitle(`${titled.title} · Switchyard`)
+  const link = back && (
+    <LinkButton to={back.to} size="xs">
+      {back.label}
+    </LinkButton>
+  )
   return (
     <Stack gap="lg" maw={1400} mx="auto" w="100%">
-      <Heading {...titled} order={1} size="h2" />
+      <Heading {...titled} actions={actions ?? link} order={1} size="h2" />
       {children}
     </Stack>
   )
@@ -114,7 +126,19 @@ export function Loading({ lines = 4, label = 'Loading' }: { lines?: number; labe
   )
 }
 
-export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+export interface PageLink {
+  to: string
+  label: string
+}
+
+interface EmptyProps {
+  title: string
+  children?: ReactNode
+  action?: ReactNode
+  link?: PageLink & { isLight?: boolean }
+}
+
+export function Empty({ title, children, action, link }: EmptyProps) {
   return (
     <Stack align="center" gap="xs" py="xl" ta="center">
       <SectionTitle>{title}</SectionTitle>
@@ -124,6 +148,11 @@ export function Empty({ title, children, action }: { title: string; children?: R
         </Text>
       )}
       {action}
+      {link && (
+        <LinkButton to={link.to} {...(link.isLight ? { variant: 'light', mt: 'xs' } : { variant: 'filled' })}>
+          {link.label}
+        </LinkButton>
+      )}
     </Stack>
   )
 }
@@ -162,37 +191,31 @@ export function Loaded<T>({ query, children, lines }: LoadedProps<T>) {
   return <Loading {...(lines === undefined ? {} : { lines })} />
 }
 
-interface FoundPageProps<T> {
-  query: { data: T | undefined; error: ApiProblem | null; refetch: () => unknown }
-  id: string
-  /** The name of the kind of thing, such as Source. */
-  name: string
-  /** The code of the API if there is none with this id. */
-  notFound: string
-  /** Why there may be none. */
+type ResourceName = 'Source' | 'Destination' | 'Event' | 'Plan'
+type ResourceOperation<Name extends ResourceName> = `GET /api/${Lowercase<Name>}s/{id}`
+
+interface ResourcePageProps<Name extends ResourceName> {
+  name: Name
+  /** Why there may be none with this id. */
   reasons: string
-  /** The page that lists all of them. */
-  all: { to: string; label: string }
   lines?: number
-  children: (data: T) => ReactNode
+  children: (data: Answer<ResourceOperation<Name>>) => ReactNode
 }
 
-export function FoundPage<T>({ query, id, name, notFound, reasons, all, lines = 6, children }: FoundPageProps<T>) {
+/** The page of one thing, such as a source: that it is loading, that it was not found, an error, or the page itself. */
+export function ResourcePage<Name extends ResourceName>({ name, reasons, lines = 6, children }: ResourcePageProps<Name>) {
+  const id = usePathPart(1)
+  const thing = name.toLowerCase() as Lowercase<Name>
+  const query = useApi<ResourceOperation<ResourceName>>(`GET /api/${thing}s/{id}`, { params: { id }, everyMs: 15_000 })
   const problem = usePersistentProblem(query, id)
-  if (query.data !== undefined && problem?.code !== notFound) return children(query.data)
+  const isMissing = problem?.code === `${thing}_not_found`
+  if (query.data !== undefined && !isMissing) return <Fragment key={id}>{children(query.data as Answer<ResourceOperation<Name>>)}</Fragment>
   return (
     <Page title={name}>
       {problem === null ? (
-        <Loading lines={lines} label={`Loading ${name.toLowerCase()}`} />
-      ) : problem.code === notFound ? (
-        <Empty
-          title={`${name} not found`}
-          action={
-            <LinkButton to={all.to} variant="filled">
-              {all.label}
-            </LinkButton>
-          }
-        >
+        <Loading lines={lines} label={`Loading ${thing}`} />
+      ) : isMissing ? (
+        <Empty title={`${name} not found`} link={{ to: `/${thing}s`, label: `All ${thing}s` }}>
           {reasons}
         </Empty>
       ) : (

@@ -6,6 +6,7 @@ import { useDocumentTitle } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useState } from 'react'
 import { type ApiProblem, call, listenForLogout, type Schemas } from '../api/client.ts'
+import { entered } from '../components/inputs.tsx'
 import { ErrorAlert, Loading } from '../components/page.tsx'
 import { Note, SmallNote } from '../components/styled.tsx'
 
@@ -120,8 +121,7 @@ function Login({ hasExpired, onLogin }: { hasExpired: boolean; onLogin: () => vo
             </Note>
             <PasswordInput
               label="Control token"
-              value={token}
-              onChange={(event) => setToken(event.currentTarget.value)}
+              {...entered(token, setToken)}
               autoComplete="current-password"
               autoFocus
               error={problem}

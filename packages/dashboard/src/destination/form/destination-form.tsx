@@ -5,6 +5,7 @@ import { Accordion, Alert, Button, Group, MultiSelect, Paper, Stack, Switch, Tex
 import { type FormEvent, type ReactNode, useRef, useState } from 'react'
 import { ApiProblem } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
+import { entered, ticked } from '../../components/inputs.tsx'
 import { Note, SecondaryButton, SectionTitle, SmallTag } from '../../components/styled.tsx'
 import { BAD } from '../status-view.tsx'
 import { DeliveryFields, deliveryNote } from './delivery-fields.tsx'
@@ -64,8 +65,7 @@ export function DestinationForm<Edited extends Draft>(props: FormProps<Edited>) 
             <TextInput
               label="Name"
               description="Shown in the dashboard. Messages can also refer to the destination by this name in their integrations object."
-              value={draft.name}
-              onChange={(event) => state.set({ name: event.currentTarget.value } as Partial<Edited>, 'name')}
+              {...entered(draft.name, (name) => state.set({ name } as Partial<Edited>, 'name'))}
               error={state.problem('name')}
               readOnly={isReadOnly}
               required
@@ -195,14 +195,12 @@ function FirstState({ draft: { enabled, paused }, state }: FieldsProps) {
       <Switch
         label="Enabled"
         description="If off, the destination is created disabled. It can be tested, but messages skip it until it is enabled and are not sent to it later."
-        checked={enabled}
-        onChange={(event) => state.set({ enabled: event.currentTarget.checked })}
+        {...ticked(enabled, (enabled) => state.set({ enabled }))}
       />
       <Switch
         label="Paused"
         description="If on, the destination is created paused. It can be tested. Messages are queued and sent when it is resumed."
-        checked={paused}
-        onChange={(event) => state.set({ paused: event.currentTarget.checked })}
+        {...ticked(paused, (paused) => state.set({ paused }))}
       />
     </>
   )

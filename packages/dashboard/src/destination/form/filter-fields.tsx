@@ -2,6 +2,7 @@
 
 import { MultiSelect, SimpleGrid, Switch, TagsInput } from '@mantine/core'
 import { MESSAGE_TYPES } from '../../api/rules.ts'
+import { ticked } from '../../components/inputs.tsx'
 import type { Draft } from './draft.ts'
 import type { FieldsProps } from './field-state.ts'
 import { SubscribeField } from './subscribe-field.tsx'
@@ -42,15 +43,13 @@ export function FilterFields({ draft, state }: FieldsProps) {
       <Switch
         label="Send historical messages"
         description="Messages with a timestamp more than 24 h before they were received, for example from an import."
-        checked={draft.historical}
-        onChange={(event) => state.set({ historical: event.currentTarget.checked }, 'historical')}
+        {...ticked(draft.historical, (historical) => state.set({ historical }, 'historical'))}
         disabled={state.isReadOnly}
       />
       <Switch
         label="Include violations of the tracking plan"
         description="Adds context.violations to messages that violate the tracking plan of their source: rule, property, what was expected and what was found."
-        checked={draft.includeViolations}
-        onChange={(event) => state.set({ includeViolations: event.currentTarget.checked }, 'includeViolations')}
+        {...ticked(draft.includeViolations, (includeViolations) => state.set({ includeViolations }, 'includeViolations'))}
         disabled={state.isReadOnly}
       />
     </>

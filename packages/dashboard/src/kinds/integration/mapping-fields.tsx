@@ -15,6 +15,7 @@ import {
   VisuallyHidden,
 } from '@mantine/core'
 import { type ReactNode, useId, useRef, useState } from 'react'
+import { entered } from '../../components/inputs.tsx'
 import { Note, SmallNote, SmallTag } from '../../components/styled.tsx'
 import { type FieldSchema, isOfType, isShown, type ObjectSchema } from './definition.ts'
 import classes from './integration.module.css'
@@ -150,8 +151,7 @@ function MappingField(props: FieldProps) {
         <NativeSelect
           aria-label={`Where ${title} comes from`}
           data={modes.map((mode) => ({ value: mode, label: MODES[mode] }))}
-          value={field.mode}
-          onChange={(event) => onField(inMode(field, event.currentTarget.value as Mode, schema))}
+          {...entered(field.mode, (next) => onField(inMode(field, next as Mode, schema)))}
           disabled={isReadOnly}
         />
         <div className={classes.value}>
@@ -193,8 +193,7 @@ function FieldValue({ title, error, ...props }: FieldProps & { title: string; er
       return (
         <TextInput
           {...input}
-          value={field.text}
-          onChange={(event) => onField({ mode: 'template', text: event.currentTarget.value })}
+          {...entered(field.text, (text) => onField({ mode: 'template', text }))}
           placeholder="{{event}} for {{properties.total}}"
         />
       )
@@ -216,8 +215,7 @@ function FieldValue({ title, error, ...props }: FieldProps & { title: string; er
       return (
         <Textarea
           {...input}
-          value={field.text}
-          onChange={(event) => onField({ mode: 'json', text: event.currentTarget.value })}
+          {...entered(field.text, (text) => onField({ mode: 'json', text }))}
           autosize
           minRows={1}
           maxRows={14}
@@ -245,8 +243,7 @@ function Constant({ field, schema, input, onField }: ConstantProps) {
         error={input.error}
         disabled={input.readOnly}
         data={choices.flatMap(({ const: choice, title }) => (choice === null ? [] : [{ value: JSON.stringify(choice), label: title }]))}
-        value={JSON.stringify(value)}
-        onChange={(event) => set(JSON.parse(event.currentTarget.value) as string)}
+        {...entered(JSON.stringify(value), (next) => set(JSON.parse(next) as string))}
       />
     )
   }
@@ -256,8 +253,7 @@ function Constant({ field, schema, input, onField }: ConstantProps) {
   return (
     <TextInput
       {...input}
-      value={String(value)}
-      onChange={(event) => set(event.currentTarget.value)}
+      {...entered(String(value), set)}
       {...(typeof value === 'string' ? {} : { description: `a ${typeof value}; it becomes text when you change it` })}
     />
   )

@@ -1,6 +1,7 @@
 // The form for the settings of an integration, made from its definition.
 
 import { Button, Group, Input, NumberInput, PasswordInput, Select, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
+import { ticked } from '../../components/inputs.tsx'
 import { LinkedText } from '../../components/integration-tile.tsx'
 import { Note, RowButton, SmallNote, Tag } from '../../components/styled.tsx'
 import { type FieldSchema, isOfType, type ObjectSchema } from './definition.ts'
@@ -87,8 +88,7 @@ function Setting(props: FieldProps) {
         label={input.label}
         description={input.description}
         error={input.error}
-        checked={value === true}
-        onChange={(event) => set(event.currentTarget.checked)}
+        {...ticked(value === true, set)}
         disabled={isReadOnly}
       />
     )

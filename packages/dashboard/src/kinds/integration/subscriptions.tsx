@@ -2,6 +2,7 @@
 
 import { Collapse, Group, Paper, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { useRef, useState } from 'react'
+import { entered, ticked } from '../../components/inputs.tsx'
 import { LinkedText } from '../../components/integration-tile.tsx'
 import { Note, RowButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import type { Action, Definition } from './definition.ts'
@@ -109,8 +110,7 @@ function SubscriptionCard({
               {action === undefined ? `“${subscription.action}”, which the installed version does not have` : `“${action.name}”`}.
             </>
           }
-          checked={enabled}
-          onChange={(event) => set({ enabled: event.currentTarget.checked })}
+          {...ticked(enabled, (enabled) => set({ enabled }))}
           disabled={isReadOnly}
           style={{ flex: '1 1 240px' }}
         />
@@ -139,8 +139,7 @@ function SubscriptionCard({
             )}
             <TextInput
               label="Name"
-              value={name}
-              onChange={(event) => set({ name: event.currentTarget.value })}
+              {...entered(name, (name) => set({ name }))}
               error={problem('name')}
               readOnly={isReadOnly}
               maw={420}

@@ -3,6 +3,7 @@
 import { Anchor, Group, MultiSelect, SimpleGrid, Stack, TagsInput, Textarea } from '@mantine/core'
 import { useState } from 'react'
 import { MESSAGE_TYPES } from '../../api/rules.ts'
+import { entered } from '../../components/inputs.tsx'
 import { Note } from '../../components/styled.tsx'
 import { Position, useExpressionProblem } from '../../destination/form/subscribe-field.tsx'
 import { simpleSubscribe, subscribeOf, subscribeSentence } from '../../text/subscribe-sentence.ts'
@@ -56,8 +57,7 @@ export function WhenFields({ subscribe, onChange, events, problem, isReadOnly }:
             label="Expression"
             description="Runs for messages that match."
             placeholder={'type = "track" and event = "Order Completed" and properties.total > 100'}
-            value={subscribe}
-            onChange={(event) => onChange(event.currentTarget.value)}
+            {...entered(subscribe, onChange)}
             error={error}
             readOnly={isReadOnly}
             autosize

@@ -4,6 +4,7 @@ import { Alert, Code, Group, NativeSelect, Stack, Text, TextInput } from '@manti
 import { type FormEvent, useState } from 'react'
 import { type Schemas, useApi, useChange } from '../../api/queries.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { ErrorAlert, Loaded } from '../../components/page.tsx'
 import { Note, SecondaryButton, ViewLink } from '../../components/styled.tsx'
 import { urlProblem } from '../../kinds/webhook/form/validation.ts'
@@ -71,8 +72,7 @@ function Attach({ destinations }: { destinations: readonly Schemas['Destination'
       <Group align="flex-end" gap="sm">
         <NativeSelect
           label="An existing destination"
-          value={id}
-          onChange={({ currentTarget }) => setId(currentTarget.value)}
+          {...entered(id, setId)}
           data={[{ value: '', label: 'Choose one' }, ...destinations.map((each) => ({ value: each.id, label: each.name }))]}
           style={{ flex: '1 1 200px' }}
           maw={360}
@@ -113,8 +113,7 @@ function AddWebhook() {
           placeholder="https://example.com/hooks/alerts"
           type="url"
           inputMode="url"
-          value={url}
-          onChange={({ currentTarget }) => setUrl(currentTarget.value.trim())}
+          {...entered(url, (next) => setUrl(next.trim()))}
           error={isSubmitted ? (create.error?.message ?? problem) : null}
           autoComplete="off"
           data-1p-ignore

@@ -20,11 +20,7 @@ export default function IncidentPage() {
   return (
     <Page
       title={incident.data === undefined ? 'Incident' : `${incident.data.event}: ${incident.data.subject.name}`}
-      actions={
-        <LinkButton to="/alerts" size="xs">
-          All incidents
-        </LinkButton>
-      }
+      back={{ to: '/alerts', label: 'All incidents' }}
     >
       <Loaded query={incident}>{(data) => <Details incident={data} />}</Loaded>
     </Page>

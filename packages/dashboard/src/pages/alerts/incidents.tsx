@@ -2,6 +2,7 @@
 
 import { NativeSelect, Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
+import { entered } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Tag, Time, ViewLink } from '../../components/styled.tsx'
@@ -26,8 +27,7 @@ export function Incidents() {
     <Stack>
       <NativeSelect
         label="State"
-        value={state ?? ''}
-        onChange={({ currentTarget }) => change({ state: currentTarget.value })}
+        {...entered(state ?? '', (state) => change({ state }))}
         data={[{ value: '', label: 'All' }, ...STATES]}
         maw={180}
       />

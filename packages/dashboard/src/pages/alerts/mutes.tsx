@@ -4,6 +4,7 @@ import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@man
 import { useState } from 'react'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
+import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert } from '../../components/page.tsx'
 import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { SecondaryButton, SmallButton, Time } from '../../components/styled.tsx'
@@ -97,17 +98,10 @@ export function MuteDialog({ opened, onClose, incident }: { opened: boolean; onC
         </Text>
         <NativeSelect
           label="For"
-          value={minutes}
-          onChange={({ currentTarget }) => setMinutes(currentTarget.value)}
+          {...entered(minutes, setMinutes)}
           data={MUTE_MINUTES.map(([value, label]) => ({ value: String(value), label }))}
         />
-        <TextInput
-          label="Note"
-          description="Why, for other people. Optional."
-          maxLength={500}
-          value={note}
-          onChange={({ currentTarget }) => setNote(currentTarget.value)}
-        />
+        <TextInput label="Note" description="Why, for other people. Optional." maxLength={500} {...entered(note, setNote)} />
         {create.error !== null && <ErrorAlert problem={create.error} />}
         <Group justify="flex-end">
           <SecondaryButton onClick={close}>Cancel</SecondaryButton>

@@ -5,6 +5,7 @@ import { useDeferredValue, useMemo } from 'react'
 import { Link } from 'wouter'
 import { useWholeList } from '../../api/queries.ts'
 import { SearchIcon } from '../../components/icons.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { IntegrationTile, Tile } from '../../components/integration-tile.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
@@ -61,8 +62,7 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
           label="Search"
           placeholder="Slack, Amplitude, Kafka …"
           leftSection={<SearchIcon size={16} />}
-          value={text}
-          onChange={(event) => change({ q: event.currentTarget.value }, { replace: true })}
+          {...entered(text, (q) => change({ q }, { replace: true }))}
           style={{ flex: '1 1 220px' }}
           maw={420}
           data-autofocus

@@ -6,7 +6,7 @@ import { useNames } from '../../api/use-names.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Empty, Facts, Loaded, Page } from '../../components/page.tsx'
 import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { LinkButton, Note, SectionTitle, SmallNote, Time, ViewLink } from '../../components/styled.tsx'
+import { Note, SectionTitle, SmallNote, Time, ViewLink } from '../../components/styled.tsx'
 import { exactCount, plural } from '../../text/format.ts'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, StateAndUser, stateOf, useUser } from './filter-bar.tsx'
@@ -26,11 +26,7 @@ export default function DeletionPage() {
     <Page
       title="Deletion request"
       about="Progress for each user, source and destination."
-      actions={
-        <LinkButton to="/deletions" size="xs">
-          All requests
-        </LinkButton>
-      }
+      back={{ to: '/deletions', label: 'All requests' }}
     >
       <Loaded query={deletion}>{(data) => <DeletionDetails deletion={data} />}</Loaded>
     </Page>

@@ -2,6 +2,7 @@
 
 import { Select, SimpleGrid, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
+import { entered } from '../../components/inputs.tsx'
 import { Tag } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 
@@ -19,8 +20,7 @@ export function UserField() {
     <TextInput
       label="User id"
       placeholder="Full user id"
-      value={params.get('user') ?? ''}
-      onChange={(event) => change({ user: event.currentTarget.value }, { replace: true })}
+      {...entered(params.get('user') ?? '', (user) => change({ user }, { replace: true }))}
     />
   )
 }

@@ -4,6 +4,7 @@ import { Alert, Button, Checkbox, Group, Modal, MultiSelect, Stack, Text, Textar
 import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { entered, ticked } from '../../components/inputs.tsx'
 import { SecondaryButton } from '../../components/styled.tsx'
 import { plural } from '../../text/format.ts'
 import { parseUserIds, usersProblem } from './users.ts'
@@ -73,8 +74,7 @@ export function UserForm({
             <Textarea
               label="User ids"
               description={userIds.length === 0 ? 'One per line.' : `One per line: ${plural(userIds.length, 'user')}.`}
-              value={text}
-              onChange={(event) => setText(event.currentTarget.value)}
+              {...entered(text, setText)}
               autosize
               minRows={3}
               maxRows={12}
@@ -99,8 +99,7 @@ export function UserForm({
               <Checkbox
                 label="Also drop new messages from these users"
                 description="Otherwise their new messages are stored and delivered as usual."
-                checked={suppress}
-                onChange={(event) => setSuppress(event.currentTarget.checked)}
+                {...ticked(suppress, setSuppress)}
               />
             )}
             <Group justify="flex-end">

@@ -139,11 +139,7 @@ function NoCauses({ filters }: { filters: Filters }) {
   return (
     <Empty
       title={isNarrowed ? 'No failures match the filters' : `No ${state ?? 'failed'} deliveries`}
-      action={
-        <LinkButton to="/deliveries" variant="light" mt="xs">
-          Show all deliveries
-        </LinkButton>
-      }
+      link={{ to: '/deliveries', label: 'Show all deliveries', isLight: true }}
     >
       {isNarrowed
         ? 'Choose another time range or destination.'

@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useDestinationNames } from '../../api/use-names.ts'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { Empty, Page } from '../../components/page.tsx'
-import { LinkButton, SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
+import { SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
 import { canGroup, type Filters, filtersOf, listQuery, type ReplayBody, replayOf } from '../../delivery/filters.ts'
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
@@ -138,26 +138,12 @@ function NoDeliveries({ filters }: { filters: Filters }) {
   const isNarrowed = [destinationId, state, reason, userId, event, within, from, to].some((value) => value !== undefined)
   if (isNarrowed)
     return (
-      <Empty
-        title="No deliveries match the filters"
-        action={
-          <LinkButton to="/deliveries" variant="light" mt="xs">
-            Show all deliveries
-          </LinkButton>
-        }
-      >
+      <Empty title="No deliveries match the filters" link={{ to: '/deliveries', label: 'Show all deliveries', isLight: true }}>
         Remove a filter or choose another time range. Deliveries are deleted after the retention period (SWITCHYARD_RETENTION_DAYS).
       </Empty>
     )
   return (
-    <Empty
-      title="No deliveries yet"
-      action={
-        <LinkButton to="/destinations" variant="light" mt="xs">
-          View destinations
-        </LinkButton>
-      }
-    >
+    <Empty title="No deliveries yet" link={{ to: '/destinations', label: 'View destinations', isLight: true }}>
       A delivery is created when a message is accepted from a source that is connected to a destination.
     </Empty>
   )

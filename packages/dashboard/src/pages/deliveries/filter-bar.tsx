@@ -2,7 +2,7 @@
 
 import { Group, Select, SimpleGrid } from '@mantine/core'
 import { useEffect, useState } from 'react'
-import { ClearFilters, clearFilters, TextFilter } from '../../components/filters.tsx'
+import { ClearFilters, clearFilters, TextFilter } from '../../components/inputs.tsx'
 import { type Filters, PERIODS, STATES } from '../../delivery/filters.ts'
 import { isoTime, localTime } from '../../url/local-time.ts'
 import { changeSearch } from '../../url/url-state.ts'

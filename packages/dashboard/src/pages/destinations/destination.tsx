@@ -1,8 +1,7 @@
 // The page of one destination, as its kind shows it. /destinations/new shows the form for a new one, by default for a webhook.
 
 import { Suspense } from 'react'
-import { useApi } from '../../api/queries.ts'
-import { FoundPage, Loading, Page } from '../../components/page.tsx'
+import { Loading, Page, ResourcePage } from '../../components/page.tsx'
 import type { DestinationType } from '../../destination/kind.ts'
 import { KINDS, kindOf } from '../../kinds/kinds.tsx'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
@@ -12,7 +11,7 @@ export default function DestinationPage() {
   const [params] = useSearchState()
   const asked = params.get('type') ?? ''
   const { New } = KINDS[Object.hasOwn(KINDS, asked) ? (asked as DestinationType) : 'webhook']
-  return <Suspense fallback={<IsLoading />}>{id === 'new' ? <New /> : <LoadedDestination key={id} id={id} />}</Suspense>
+  return <Suspense fallback={<IsLoading />}>{id === 'new' ? <New /> : <LoadedDestination />}</Suspense>
 }
 
 function IsLoading() {
@@ -23,21 +22,13 @@ function IsLoading() {
   )
 }
 
-function LoadedDestination({ id }: { id: string }) {
-  const query = useApi('GET /api/destinations/{id}', { params: { id }, everyMs: 15_000 })
+function LoadedDestination() {
   return (
-    <FoundPage
-      query={query}
-      id={id}
-      name="Destination"
-      notFound="destination_not_found"
-      reasons="The destination was deleted, or the URL is incomplete."
-      all={{ to: '/destinations', label: 'All destinations' }}
-    >
+    <ResourcePage name="Destination" reasons="The destination was deleted, or the URL is incomplete.">
       {(destination) => {
         const Shown = kindOf(destination).Page
         return <Shown destination={destination} />
       }}
-    </FoundPage>
+    </ResourcePage>
   )
 }

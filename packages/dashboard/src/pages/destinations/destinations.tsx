@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { useApi, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
 import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from '../../destination/destination-status.ts'
@@ -70,8 +71,7 @@ export default function DestinationsPage() {
             <TextInput
               label="Name, URL or integration"
               placeholder="Any"
-              value={text}
-              onChange={(event) => change({ q: event.currentTarget.value }, { replace: true })}
+              {...entered(text, (q) => change({ q }, { replace: true }))}
               style={{ flex: '1 1 200px' }}
               maw={360}
             />

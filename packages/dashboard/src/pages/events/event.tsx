@@ -5,11 +5,11 @@ import { Card, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
 import type { Answer } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
-import { Facts, FoundPage, Loaded, Loading, Page, Section } from '../../components/page.tsx'
+import { Facts, Loaded, Loading, Page, ResourcePage, Section } from '../../components/page.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { LinkButton, Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
+import { Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
-import { usePathPart, useSearchState } from '../../url/url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { keyOfRule, violationSentence } from '../plans/plan-text.ts'
 import { eventTitle, messagesAddress, receiverSummary, shareText, typesText } from './event-text.ts'
 
@@ -22,38 +22,19 @@ const LAST_MESSAGES = 10
 const VIOLATIONS_SHOWN = 10
 
 export default function EventPage() {
-  const id = usePathPart(1)
-  const query = useApi('GET /api/events/{id}', { params: { id }, everyMs: 15_000 })
+  const reasons = 'It was not seen for 90 days, its source was deleted, or the URL is incomplete.'
   return (
-    <FoundPage
-      query={query}
-      id={id}
-      name="Event"
-      notFound="event_not_found"
-      reasons="It was not seen for 90 days, its source was deleted, or the URL is incomplete."
-      all={{ to: '/events', label: 'All events' }}
-      lines={8}
-    >
-      {(data) => (
-        <Page
-          title={eventTitle(data)}
-          about={
-            data.type === null
-              ? 'Messages whose event is beyond the limit of 10,000 events per source, or has a name of more than 200 characters.'
-              : undefined
-          }
-          actions={
-            <LinkButton to="/events" size="xs">
-              All events
-            </LinkButton>
-          }
-        >
-          <EventDetails key={id} event={data} />
+    <ResourcePage name="Event" reasons={reasons} lines={8}>
+      {(event) => (
+        <Page title={eventTitle(event)} about={event.type === null ? OTHERS : undefined} back={{ to: '/events', label: 'All events' }}>
+          <EventDetails event={event} />
         </Page>
       )}
-    </FoundPage>
+    </ResourcePage>
   )
 }
+
+const OTHERS = 'Messages whose event is beyond the limit of 10,000 events per source, or has a name of more than 200 characters.'
 
 function EventDetails({ event }: { event: EventDetail }) {
   const { sourceId, sourceName, type, firstSeen, lastSeen, lastDay, lastWeek, total, hours, days } = event

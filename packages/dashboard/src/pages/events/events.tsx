@@ -7,10 +7,11 @@ import type { Answer } from '../../api/client.ts'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { SearchIcon } from '../../components/icons.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
-import { LinkButton, Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
+import { Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { eventTitle, plannedText } from './event-text.ts'
@@ -49,14 +50,7 @@ export default function EventsPage() {
       about="The event catalogue: which events each source sends, how often, and with which properties. Filled from accepted messages."
     >
       {isEmpty ? (
-        <Empty
-          title="No events yet"
-          action={
-            <LinkButton to="/start" variant="filled">
-              Send a message
-            </LinkButton>
-          }
-        >
+        <Empty title="No events yet" link={{ to: '/start', label: 'Send a message' }}>
           Events appear here a few seconds after the first message is accepted. There is nothing to set up.
         </Empty>
       ) : (
@@ -66,8 +60,7 @@ export default function EventsPage() {
               label="Event"
               placeholder="Part of a name or type"
               leftSection={<SearchIcon size={15} />}
-              value={text}
-              onChange={({ currentTarget }) => change({ q: currentTarget.value }, { replace: true })}
+              {...entered(text, (q) => change({ q }, { replace: true }))}
               autoComplete="off"
               spellCheck={false}
               style={{ flex: '1 1 220px' }}
@@ -75,16 +68,14 @@ export default function EventsPage() {
             />
             <NativeSelect
               label="Source"
-              value={sourceId}
-              onChange={({ currentTarget }) => change({ sourceId: currentTarget.value })}
+              {...entered(sourceId, (sourceId) => change({ sourceId }))}
               data={[{ value: '', label: 'All' }, ...[...sources].map(([value, label]) => ({ value, label }))]}
               style={{ flex: '1 1 130px' }}
               maw={240}
             />
             <NativeSelect
               label="Type"
-              value={params.get('type') ?? ''}
-              onChange={({ currentTarget }) => change({ type: currentTarget.value })}
+              {...entered(params.get('type') ?? '', (type) => change({ type }))}
               data={[{ value: '', label: 'All' }, ...TYPES]}
               style={{ flex: '1 1 100px' }}
               maw={140}

@@ -5,7 +5,7 @@ import { useMediaQuery } from '@mantine/hooks'
 import { type Ref, useState } from 'react'
 import type { LiveQuery } from '../../api/live.ts'
 import type { Names } from '../../api/use-names.ts'
-import { ClearFilters, clearFilters, nameOptions, TextFilter } from '../../components/filters.tsx'
+import { ClearFilters, clearFilters, entered, nameOptions, TextFilter } from '../../components/inputs.tsx'
 import { SmallButton } from '../../components/styled.tsx'
 import { changeSearch } from '../../url/url-state.ts'
 import { FILTERS, KINDS, TYPES } from './filters.ts'
@@ -41,26 +41,22 @@ export function FilterBar({ query, names, first }: { query: LiveQuery; names: Na
         />
         <NativeSelect
           label="Show"
-          value={what}
-          onChange={({ currentTarget: { value } }) => changeSearch({ what: value })}
+          {...entered(what, (value) => changeSearch({ what: value }))}
           data={[{ value: '', label: 'Everything' }, ...Object.entries(KINDS).map(([value, label]) => ({ value, label }))]}
         />
         <NativeSelect
           label="Type"
-          value={type}
-          onChange={({ currentTarget: { value } }) => changeSearch({ type: value })}
+          {...entered(type, (value) => changeSearch({ type: value }))}
           data={[{ value: '', label: 'All' }, ...TYPES]}
         />
         <NativeSelect
           label="Source"
-          value={sourceId}
-          onChange={({ currentTarget: { value } }) => changeSearch({ sourceId: value })}
+          {...entered(sourceId, (value) => changeSearch({ sourceId: value }))}
           data={nameOptions(names.sources, sourceId)}
         />
         <NativeSelect
           label="Destination"
-          value={destinationId}
-          onChange={({ currentTarget: { value } }) => changeSearch({ destinationId: value })}
+          {...entered(destinationId, (value) => changeSearch({ destinationId: value }))}
           data={nameOptions(names.destinations, destinationId)}
         />
         {messageId !== undefined && (

@@ -1,8 +1,8 @@
 // The filters of the list of messages. They are in the URL; text is applied when Enter is pressed or the field loses focus.
 
 import { Button, Grid, Group, NativeSelect, TextInput } from '@mantine/core'
-import { clearFilters, nameOptions, TextFilter } from '../../components/filters.tsx'
 import { SearchIcon } from '../../components/icons.tsx'
+import { clearFilters, entered, nameOptions, TextFilter } from '../../components/inputs.tsx'
 import { SecondaryButton } from '../../components/styled.tsx'
 import { isoTime, localTime } from '../../url/local-time.ts'
 import { changeSearch } from '../../url/url-state.ts'
@@ -48,16 +48,14 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
         <Grid.Col span={{ base: 6, sm: 4, lg: 3 }}>
           <NativeSelect
             label="Source"
-            value={sourceId}
-            onChange={(event) => changeSearch({ sourceId: event.currentTarget.value })}
+            {...entered(sourceId, (sourceId) => changeSearch({ sourceId }))}
             data={nameOptions(sources, sourceId)}
           />
         </Grid.Col>
         <Grid.Col span={{ base: 6, sm: 4, lg: 3 }}>
           <NativeSelect
             label="Type"
-            value={params.get('type') ?? ''}
-            onChange={(event) => changeSearch({ type: event.currentTarget.value })}
+            {...entered(params.get('type') ?? '', (type) => changeSearch({ type }))}
             data={[{ value: '', label: 'All' }, ...TYPES]}
           />
         </Grid.Col>
@@ -83,8 +81,9 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
                 type="datetime-local"
                 step={1}
                 label={name === 'from' ? 'From (your time)' : 'To (your time)'}
-                value={localTime(params.get(name))}
-                onChange={(event) => changeSearch({ [name]: isoTime(event.currentTarget.value), period: 'between' }, { replace: true })}
+                {...entered(localTime(params.get(name)), (next) =>
+                  changeSearch({ [name]: isoTime(next), period: 'between' }, { replace: true }),
+                )}
               />
             </Grid.Col>
           ))}

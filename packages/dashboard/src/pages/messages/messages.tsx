@@ -8,7 +8,7 @@ import type { Answer } from '../../api/client.ts'
 import { useList, usePersistentProblem } from '../../api/queries.ts'
 import { type Names, useNames } from '../../api/use-names.ts'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
-import { LinkButton, Note, RowButton, SecondaryButton, SmallTag } from '../../components/styled.tsx'
+import { Note, RowButton, SecondaryButton, SmallTag } from '../../components/styled.tsx'
 import { exactCount, preciseTime } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { FILTERS, Filters, TYPES } from './filters.tsx'
@@ -181,11 +181,7 @@ function NoMessages({ params }: { params: URLSearchParams }) {
     return (
       <Empty
         title="No message with this messageId"
-        action={
-          <LinkButton to={`/messages/${encodeURIComponent(messageId)}`} variant="filled">
-            Show possible reasons
-          </LinkButton>
-        }
+        link={{ to: `/messages/${encodeURIComponent(messageId)}`, label: 'Show possible reasons' }}
       >
         It was never received, was rejected or dropped, is older than the retention period, or does not match another filter.
       </Empty>
@@ -200,14 +196,7 @@ function NoMessages({ params }: { params: URLSearchParams }) {
     )
   }
   return (
-    <Empty
-      title="No messages yet"
-      action={
-        <LinkButton to="/start" variant="filled">
-          Send a message
-        </LinkButton>
-      }
-    >
+    <Empty title="No messages yet" link={{ to: '/start', label: 'Send a message' }}>
       Messages appear here as soon as they are accepted. If you have sent one already, check the rejected calls on the page of the source.
     </Empty>
   )

@@ -6,7 +6,7 @@ import { useMediaQuery } from '@mantine/hooks'
 import { Fragment } from 'react'
 import { Link } from 'wouter'
 import { Empty } from '../../components/page.tsx'
-import { LinkButton, Note, SectionTitle, SmallTag, Tag } from '../../components/styled.tsx'
+import { Note, SectionTitle, SmallTag, Tag } from '../../components/styled.tsx'
 import { deliveriesAddress } from '../../delivery/filters.ts'
 import type { HoldSettings } from '../../destination/destination-status.ts'
 import { exactCount } from '../../text/format.ts'
@@ -50,14 +50,7 @@ export function LedgerSection({ entries, destinations, isAll }: LedgerSectionPro
       </Stack>
       {lines.length === 0 ? (
         <Paper withBorder>
-          <Empty
-            title="No destinations yet"
-            action={
-              <LinkButton to="/destinations" variant="filled">
-                View destinations
-              </LinkButton>
-            }
-          >
+          <Empty title="No destinations yet" link={{ to: '/destinations', label: 'View destinations' }}>
             Add a destination to see how many deliveries it is owed and what state they are in.
           </Empty>
         </Paper>

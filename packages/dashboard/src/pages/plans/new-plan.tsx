@@ -6,8 +6,9 @@ import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
+import { entered } from '../../components/inputs.tsx'
 import { ErrorAlert, Loading, Page, Section } from '../../components/page.tsx'
-import { LinkButton, SmallButton } from '../../components/styled.tsx'
+import { SmallButton } from '../../components/styled.tsx'
 import { useCommand } from '../../session/command-line.ts'
 import { useSession } from '../../session/session.tsx'
 import { exactCount, plural } from '../../text/format.ts'
@@ -77,11 +78,7 @@ export default function NewPlanPage() {
     <Page
       title="Add a plan"
       about="Learn a plan from the messages that a source has sent, or write it yourself. Nothing is saved until you choose Save plan."
-      actions={
-        <LinkButton to="/plans" size="xs">
-          All plans
-        </LinkButton>
-      }
+      back={{ to: '/plans', label: 'All plans' }}
     >
       {!isAdmin && <Alert color="blue">You can learn a plan, but saving it requires an admin token.</Alert>}
       {sources.data === undefined ? (
@@ -100,16 +97,14 @@ export default function NewPlanPage() {
             <Group align="flex-end" gap="sm">
               <NativeSelect
                 label="Source"
-                value={source}
-                onChange={({ currentTarget }) => change({ source: currentTarget.value }, { replace: true })}
+                {...entered(source, (source) => change({ source }, { replace: true }))}
                 data={choices.map(({ id, name }) => ({ value: id, label: name }))}
                 style={{ flex: '1 1 180px' }}
                 maw={320}
               />
               <NativeSelect
                 label="Messages"
-                value={days}
-                onChange={({ currentTarget }) => change({ days: currentTarget.value }, { replace: true })}
+                {...entered(days, (days) => change({ days }, { replace: true }))}
                 data={PERIODS}
                 style={{ flex: '1 1 140px' }}
                 maw={200}

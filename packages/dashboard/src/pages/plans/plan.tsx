@@ -9,10 +9,10 @@ import { useApi, useChange } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
-import { Empty, FoundPage, Loading, Page, PageTabs } from '../../components/page.tsx'
+import { entered } from '../../components/inputs.tsx'
+import { Empty, Loading, Page, PageTabs, ResourcePage } from '../../components/page.tsx'
 import { Note, SmallButton, Tag, Time } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
-import { usePathPart } from '../../url/url-state.ts'
 import { keyOfRule, type Mode, type Plan, type Rule, rulesSummary, ruleTitle, UNPLANNED, type Unplanned } from './plan-text.ts'
 import type { PlanContent } from './plan-yaml.ts'
 import { Quarantine } from './quarantine.tsx'
@@ -24,19 +24,10 @@ const PlanEditor = lazy(() => import('./plan-editor.tsx'))
 const STALE = ['GET /api/plans', 'GET /api/plans/{id}', 'GET /api/events/{id}'] as const
 
 export default function PlanPage() {
-  const id = usePathPart(1)
-  const query = useApi('GET /api/plans/{id}', { params: { id }, everyMs: 15_000 })
   return (
-    <FoundPage
-      query={query}
-      id={id}
-      name="Plan"
-      notFound="plan_not_found"
-      reasons="The plan was deleted, or the URL is incomplete."
-      all={{ to: '/plans', label: 'All plans' }}
-    >
-      {(data) => <PlanDetails key={id} plan={data} />}
-    </FoundPage>
+    <ResourcePage name="Plan" reasons="The plan was deleted, or the URL is incomplete.">
+      {(plan) => <PlanDetails plan={plan} />}
+    </ResourcePage>
   )
 }
 
@@ -121,8 +112,7 @@ function Attachment({ plan: { id, sourceIds, unplanned }, isAdmin, onChange }: A
       <NativeSelect
         label="Messages without a rule"
         description="What happens to events that the plan does not mention."
-        value={unplanned}
-        onChange={({ currentTarget }) => onChange({ unplanned: currentTarget.value as Unplanned }, 'Saved.')}
+        {...entered(unplanned, (next) => onChange({ unplanned: next as Unplanned }, 'Saved.'))}
         data={Object.entries(UNPLANNED).map(([value, label]) => ({ value, label }))}
         disabled={!isAdmin}
       />

@@ -6,6 +6,7 @@ import { useEffect, useState } from 'react'
 import type { Answer } from '../../api/client.ts'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
+import { entered, ticked } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Note, SecondaryButton, SmallNote, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
@@ -47,13 +48,7 @@ export function Quarantine({ planId }: { planId?: string }) {
       label: 'Message',
       cell: ({ id, messageId, rule: key, type }) => (
         <Group gap="xs">
-          {isAdmin && (
-            <Checkbox
-              aria-label={`Select ${messageId ?? id}`}
-              checked={selected.has(id)}
-              onChange={({ currentTarget }) => toggle([id], currentTarget.checked)}
-            />
-          )}
+          {isAdmin && <Checkbox aria-label={`Select ${messageId ?? id}`} {...ticked(selected.has(id), (next) => toggle([id], next))} />}
           <ViewLink to={`/messages/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
             {ruleTitle(key)}
           </ViewLink>
@@ -98,16 +93,14 @@ export function Quarantine({ planId }: { planId?: string }) {
         <Group gap="sm" align="flex-end">
           <NativeSelect
             label="Source"
-            value={source}
-            onChange={({ currentTarget }) => change({ source: currentTarget.value })}
+            {...entered(source, (source) => change({ source }))}
             data={[{ value: '', label: 'All' }, ...[...sourceChoices].map((id) => ({ value: id, label: names.sources.get(id) ?? id }))]}
             style={{ flex: '1 1 160px' }}
             maw={260}
           />
           <NativeSelect
             label="Rule"
-            value={rule}
-            onChange={({ currentTarget }) => change({ rule: currentTarget.value })}
+            {...entered(rule, (rule) => change({ rule }))}
             data={[{ value: '', label: 'All' }, ...[...ruleChoices].map((key) => ({ value: key, label: ruleTitle(key) }))]}
             style={{ flex: '1 1 160px' }}
             maw={260}

@@ -3,6 +3,7 @@
 import { Code, Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useId, useState } from 'react'
 import { Json } from '../../components/copyable.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Note, SecondaryButton, SmallButton, SmallTag, Tag } from '../../components/styled.tsx'
 import { exactCount } from '../../text/format.ts'
@@ -20,13 +21,7 @@ export function Rules({ rules, onMode }: { rules: readonly Rule[]; onMode?: ((ru
   return (
     <Stack gap="sm">
       {rules.length >= MIN_FOR_FILTER && (
-        <TextInput
-          label="Find a rule"
-          placeholder="Event, type, owner or description"
-          value={text}
-          onChange={({ currentTarget }) => setText(currentTarget.value)}
-          maw={420}
-        />
+        <TextInput label="Find a rule" placeholder="Event, type, owner or description" {...entered(text, setText)} maw={420} />
       )}
       {text.trim() !== '' && (
         <Note role="status">
@@ -84,8 +79,7 @@ function RuleCard({ rule, onMode }: { rule: Rule; onMode: ((rule: Rule, mode: Mo
           <NativeSelect
             size="xs"
             aria-label={`Mode of ${title}`}
-            value={mode}
-            onChange={({ currentTarget }) => onMode(rule, currentTarget.value as Mode)}
+            {...entered(mode, (next) => onMode(rule, next as Mode))}
             data={Object.entries(MODES).map(([value, { label }]) => ({ value, label }))}
           />
         )}

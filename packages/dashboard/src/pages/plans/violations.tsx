@@ -5,6 +5,7 @@ import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
+import { entered } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
@@ -59,8 +60,7 @@ export function Violations({ planId }: { planId?: string }) {
       {(rows.length > 0 || source !== '') && (
         <NativeSelect
           label="Source"
-          value={source}
-          onChange={({ currentTarget }) => change({ source: currentTarget.value })}
+          {...entered(source, (source) => change({ source }))}
           data={[{ value: '', label: 'All' }, ...[...sources].map(([value, label]) => ({ value, label }))]}
           maw={260}
         />

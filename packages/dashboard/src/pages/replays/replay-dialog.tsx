@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { type ApiProblem, call } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
+import { ticked } from '../../components/inputs.tsx'
 import { ErrorAlert, Loading } from '../../components/page.tsx'
 import { Note, SecondaryButton } from '../../components/styled.tsx'
 import type { ReplayBody } from '../../delivery/filters.ts'
@@ -81,8 +82,7 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
         <Checkbox
           label="Also send messages that were replayed before"
           description="For a receiver that has lost its data again. Each message is sent once; messages that are pending again are skipped."
-          checked={includeReplayed}
-          onChange={({ currentTarget }) => setIncludeReplayed(currentTarget.checked)}
+          {...ticked(includeReplayed, setIncludeReplayed)}
         />
       )}
       {body.states?.includes('delivered') && (

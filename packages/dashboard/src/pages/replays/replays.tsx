@@ -40,11 +40,7 @@ export default function ReplaysPage() {
       {list.isSuccess && list.rows.length === 0 && (
         <Empty
           title={state === undefined ? 'No replays yet' : `No ${state} replays`}
-          action={
-            <LinkButton to="/deliveries?state=failed" variant="light" mt="xs">
-              View failed deliveries
-            </LinkButton>
-          }
+          link={{ to: '/deliveries?state=failed', label: 'View failed deliveries', isLight: true }}
         >
           Once a receiver works again, replay the deliveries that failed in the meantime: one, a selection, or all with the same cause.
         </Empty>

@@ -3,7 +3,7 @@
 import { Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { type Schemas, useApi, useList } from '../../api/queries.ts'
-import { ClearFilters, clearFilters } from '../../components/filters.tsx'
+import { ClearFilters, clearFilters, entered } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { LoadedList } from '../../components/responsive-table.tsx'
 import { Note, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
@@ -66,28 +66,24 @@ export default function Audit() {
         <TextInput
           label="Subject"
           placeholder="Full id"
-          value={text('subject')}
-          onChange={(event) => change({ subject: event.currentTarget.value, user: null }, { replace: true })}
+          {...entered(text('subject'), (subject) => change({ subject, user: null }, { replace: true }))}
         />
         <TextInput
           label="Suppressed user"
           placeholder="Full user id"
-          value={text('user')}
-          onChange={(event) => change({ user: event.currentTarget.value, subject: null }, { replace: true })}
+          {...entered(text('user'), (user) => change({ user, subject: null }, { replace: true }))}
         />
       </SimpleGrid>
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
         <TextInput
           label="From"
           type="datetime-local"
-          value={localTime(params.get('from')).slice(0, 16)}
-          onChange={(event) => change({ from: isoTime(event.currentTarget.value) }, { replace: true })}
+          {...entered(localTime(params.get('from')).slice(0, 16), (next) => change({ from: isoTime(next) }, { replace: true }))}
         />
         <TextInput
           label="To"
           type="datetime-local"
-          value={localTime(params.get('to')).slice(0, 16)}
-          onChange={(event) => change({ to: isoTime(event.currentTarget.value) }, { replace: true })}
+          {...entered(localTime(params.get('to')).slice(0, 16), (next) => change({ to: isoTime(next) }, { replace: true }))}
         />
       </SimpleGrid>
       {isFiltered && (

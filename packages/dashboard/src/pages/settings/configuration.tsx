@@ -3,6 +3,7 @@
 import { Alert, Button, Checkbox, Code, Group, Paper, Stack, Text } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
+import { ticked } from '../../components/inputs.tsx'
 import { Loaded } from '../../components/page.tsx'
 import { Note, SectionTitle } from '../../components/styled.tsx'
 import { useCommand } from '../../session/command-line.ts'
@@ -29,8 +30,7 @@ export default function Configuration() {
         <Checkbox
           label="Include write keys"
           description="Needed to copy the installation, so that existing senders keep working."
-          checked={writeKeys}
-          onChange={(event) => change({ keys: event.currentTarget.checked ? null : 'no' }, { replace: true })}
+          {...ticked(writeKeys, (isOn) => change({ keys: isOn ? null : 'no' }, { replace: true }))}
         />
         <Button disabled={file.data === undefined} onClick={() => file.data !== undefined && download(file.data.yaml)}>
           Download {FILE_NAME}

@@ -7,6 +7,7 @@ import { type Schemas, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ConfirmDialog, FormDialog } from '../../components/confirm-dialog.tsx'
 import { CodeBlock, Copyable } from '../../components/copyable.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Facts, Loading } from '../../components/page.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Note, RowButton, SectionTitle, SmallNote, Time, ViewLink } from '../../components/styled.tsx'
@@ -263,14 +264,7 @@ function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
         else await update.mutateAsync({ params: { id: app.id }, body })
       }}
     >
-      <TextInput
-        label="Name"
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
-        maxLength={100}
-        required
-        data-autofocus
-      />
+      <TextInput label="Name" {...entered(name, setName)} maxLength={100} required data-autofocus />
       <MultiSelect
         label="Sources"
         description="The sources that this application can send to."
@@ -314,8 +308,7 @@ export function KeyFields({ draft, onChange, isRequired }: { draft: KeyDraft; on
         label="Public key"
         description="PEM format: RSA (2048 bits or more), EC P-256 or Ed25519. Never paste the private key."
         placeholder={'-----BEGIN PUBLIC KEY-----\n…\n-----END PUBLIC KEY-----'}
-        value={draft.pem}
-        onChange={(event) => onChange({ ...draft, pem: event.currentTarget.value })}
+        {...entered(draft.pem, (pem) => onChange({ ...draft, pem }))}
         error={checked !== null && !checked.ok ? checked.problem : null}
         autosize
         minRows={4}
@@ -338,8 +331,7 @@ export function KeyFields({ draft, onChange, isRequired }: { draft: KeyDraft; on
       <TextInput
         label="Key id"
         description="The keyId that clients use. Leave empty to generate one."
-        value={draft.id}
-        onChange={(event) => onChange({ ...draft, id: event.currentTarget.value.trim() })}
+        {...entered(draft.id, (id) => onChange({ ...draft, id: id.trim() }))}
         error={
           draft.id !== '' && !KEY_ID.test(draft.id) ? 'Use at most 100 letters, digits and . _ ~ - and start with a letter or digit.' : null
         }

@@ -5,6 +5,7 @@ import { type FormEvent, useState } from 'react'
 import { type ApiProblem, type Schemas, useChange, useList } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/page.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Note, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
@@ -167,8 +168,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
             <TextInput
               label="Name"
               description="The person or program that uses it. Shown in the audit log."
-              value={name}
-              onChange={(event) => setName(event.currentTarget.value)}
+              {...entered(name, setName)}
               maxLength={100}
               required
               data-autofocus

@@ -19,6 +19,7 @@ import {
 } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Copyable } from '../../components/copyable.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
 import { bytes as byteCount } from '../../text/format.ts'
@@ -110,8 +111,7 @@ export default function SignaturePage() {
               label="Body"
               description="The exact request body, before parsing."
               placeholder={'{"version":1,"type":"track",…}'}
-              value={text}
-              onChange={(event) => setText(event.currentTarget.value)}
+              {...entered(text, setText)}
               autosize
               minRows={7}
               maxRows={16}
@@ -153,8 +153,7 @@ export default function SignaturePage() {
             label="Headers"
             description="All request headers, or only X-Signature, or webhook-id, webhook-timestamp and webhook-signature. As lines, JSON or curl output."
             placeholder={'X-Signature: cad3b811…'}
-            value={headers}
-            onChange={(event) => setHeaders(event.currentTarget.value)}
+            {...entered(headers, setHeaders)}
             autosize
             minRows={4}
             maxRows={12}
@@ -165,8 +164,7 @@ export default function SignaturePage() {
           <PasswordInput
             label="Secret"
             description="For X-Signature the shared secret, for webhook-signature a signing secret (whsec_…) of the destination."
-            value={secret}
-            onChange={(event) => setSecret(event.currentTarget.value)}
+            {...entered(secret, setSecret)}
             autoComplete="off"
             data-1p-ignore
             data-lpignore="true"

@@ -3,6 +3,7 @@
 import { TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { FormDialog } from '../../components/confirm-dialog.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { Note } from '../../components/styled.tsx'
 import { nameProblem } from './validation.ts'
 
@@ -37,8 +38,7 @@ export function NameDialog({ onClose, description, initial = '', onSave, ...dial
       <Note>{description}</Note>
       <TextInput
         label="Name"
-        value={name}
-        onChange={(event) => setTyped(event.currentTarget.value)}
+        {...entered(name, setTyped)}
         error={wasSubmitted || name.length > 100 ? problem : null}
         data-autofocus
         autoComplete="off"

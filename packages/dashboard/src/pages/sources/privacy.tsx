@@ -7,6 +7,7 @@ import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { DeletionIcon, PlusIcon } from '../../components/icons.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
 import { Note, SecondaryButton } from '../../components/styled.tsx'
 import { ACTION_TEXTS, ACTIONS, filledRules, MAX_RULES, type Rule, rowProblem, sameRules } from './privacy-draft.ts'
@@ -76,8 +77,7 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
                 placeholder="traits.email"
                 description={matchesText(preview.query.data, rows.indexOf(at), path)}
                 inputWrapperOrder={['label', 'input', 'description', 'error']}
-                value={path}
-                onChange={(event) => replace(at, { path: event.currentTarget.value })}
+                {...entered(path, (path) => replace(at, { path }))}
                 error={problem?.row === at && problem.message}
                 autoComplete="off"
                 spellCheck={false}

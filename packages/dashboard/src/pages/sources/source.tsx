@@ -8,7 +8,7 @@ import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
-import { ErrorAlert, FoundPage, Loaded, Page, Section } from '../../components/page.tsx'
+import { ErrorAlert, Loaded, Page, ResourcePage, Section } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
@@ -16,7 +16,7 @@ import { LinkButton, Note, SecondaryButton, SmallNote, SmallTag, Strong, Time, V
 import { holdOf } from '../../destination/destination-status.ts'
 import { useSession } from '../../session/session.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
-import { usePathPart, useSearchState } from '../../url/url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
 import { NameDialog } from './name-dialog.tsx'
 import { Privacy } from './privacy.tsx'
 import { PeriodChoice, SourceBadges, usePeriod } from './source-badges.tsx'
@@ -31,19 +31,10 @@ const ALL = { limit: 1_000 }
 const STALE = ['GET /api/sources', 'GET /api/sources/{id}'] as const
 
 export default function SourcePage() {
-  const id = usePathPart(1)
-  const source = useApi('GET /api/sources/{id}', { params: { id }, everyMs: 15_000 })
   return (
-    <FoundPage
-      query={source}
-      id={id}
-      name="Source"
-      notFound="source_not_found"
-      reasons="The source was deleted, or the URL is incomplete."
-      all={{ to: '/sources', label: 'All sources' }}
-    >
-      {(data) => <SourceDetails key={id} source={data} />}
-    </FoundPage>
+    <ResourcePage name="Source" reasons="The source was deleted, or the URL is incomplete.">
+      {(source) => <SourceDetails source={source} />}
+    </ResourcePage>
   )
 }
 

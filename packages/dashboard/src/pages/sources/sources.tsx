@@ -6,6 +6,7 @@ import { Link, useLocation } from 'wouter'
 import type { Schemas } from '../../api/client.ts'
 import { useApi, useChange, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { Empty, Loaded, Page } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
@@ -59,8 +60,7 @@ export default function SourcesPage() {
               <TextInput
                 label="Name, id or description"
                 placeholder="Any"
-                value={text}
-                onChange={(event) => change({ q: event.currentTarget.value }, { replace: true })}
+                {...entered(text, (q) => change({ q }, { replace: true }))}
                 style={{ flex: '1 1 200px' }}
                 maw={360}
               />

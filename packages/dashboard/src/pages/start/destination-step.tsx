@@ -6,6 +6,7 @@ import { type FormEvent, useState } from 'react'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
 import { Note, SmallButton, ViewLink } from '../../components/styled.tsx'
 import { nameProblem } from '../../destination/form/validation.ts'
@@ -142,8 +143,7 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
           placeholder="https://example.com/hooks/analytics"
           type="url"
           inputMode="url"
-          value={url}
-          onChange={(event) => setUrl(event.currentTarget.value.trim())}
+          {...entered(url, (next) => setUrl(next.trim()))}
           error={rejection?.field?.startsWith('urls') ? rejection.message : isSubmitted || url.length > 8 ? problem : null}
           autoComplete="off"
           data-1p-ignore
@@ -153,8 +153,7 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
         <TextInput
           label="Name"
           description="Shown in this dashboard."
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
+          {...entered(name, setName)}
           error={rejection?.field === 'name' ? rejection.message : isSubmitted ? nameProblem(name) : null}
           autoComplete="off"
           data-1p-ignore

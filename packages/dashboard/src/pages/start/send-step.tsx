@@ -8,6 +8,7 @@ import type { Answer, Schemas } from '../../api/client.ts'
 import { type LiveRejected, type LiveState, useLive } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
 import { Json, WriteKey } from '../../components/copyable.tsx'
+import { entered } from '../../components/inputs.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Snippets } from '../../components/snippets.tsx'
@@ -65,8 +66,7 @@ export function SendStep({ source, sources, onSource, onNext }: SendStepProps) {
           <NativeSelect
             label="Source"
             description="The application that sends the message"
-            value={source.id}
-            onChange={(event) => onSource(event.currentTarget.value)}
+            {...entered(source.id, onSource)}
             data={sources.map(({ id, name }) => ({ value: id, label: name }))}
             maw={360}
           />

@@ -4,6 +4,7 @@ import { Anchor, Code, Group, Input, Paper, SegmentedControl, Select, SimpleGrid
 import { useMemo } from 'react'
 import type { ApiProblem } from '../../../api/client.ts'
 import { CodeEditor } from '../../../components/code-editor.tsx'
+import { entered } from '../../../components/inputs.tsx'
 import { Note, SectionTitle, SmallButton } from '../../../components/styled.tsx'
 import { jsonProblem } from '../../../text/code-problems.ts'
 import { HeaderRows } from '../form/url-and-header-fields.tsx'
@@ -59,8 +60,7 @@ export function RequestFields({ request, onChange, problem, apiProblem, isReadOn
             description="Appended to the URL. Optional."
             inputWrapperOrder={['label', 'input', 'description', 'error']}
             placeholder="/users/{{userId}}"
-            value={path}
-            onChange={(event) => set({ path: event.currentTarget.value.trim() })}
+            {...entered(path, (path) => set({ path: path.trim() }))}
             error={problem('request.path')}
             readOnly={isReadOnly}
             autoComplete="off"
@@ -89,8 +89,7 @@ export function RequestFields({ request, onChange, problem, apiProblem, isReadOn
           {format === 'wrap' && (
             <TextInput
               label="Key of the list"
-              value={wrap}
-              onChange={(event) => set({ wrap: event.currentTarget.value })}
+              {...entered(wrap, (wrap) => set({ wrap }))}
               error={problem('request.format.wrap')}
               readOnly={isReadOnly}
               autoComplete="off"

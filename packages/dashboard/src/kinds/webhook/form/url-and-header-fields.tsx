@@ -3,6 +3,7 @@
 import { Alert, Group, Input, Stack, TextInput } from '@mantine/core'
 import { FIELDS } from '../../../api/rules.ts'
 import { PlusIcon } from '../../../components/icons.tsx'
+import { entered } from '../../../components/inputs.tsx'
 import { Note, SmallButton, SmallNote } from '../../../components/styled.tsx'
 import { replaceAt } from '../../../destination/form/draft.ts'
 import type { FieldState, FieldsProps } from '../../../destination/form/field-state.ts'
@@ -28,8 +29,7 @@ export function UrlFields({ draft, state }: FieldsProps<WebhookDraft>) {
               type="url"
               inputMode="url"
               autoComplete="off"
-              value={url}
-              onChange={(event) => set(replaceAt(urls, at, event.currentTarget.value.trim()), `urls[${at}]`)}
+              {...entered(url, (next) => set(replaceAt(urls, at, next.trim()), `urls[${at}]`))}
               error={state.problem(`urls[${at}]`)}
               readOnly={state.isReadOnly}
               required
