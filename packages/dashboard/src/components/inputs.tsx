@@ -76,7 +76,7 @@ interface ParamInputProps extends Omit<Param, 'fallback'>, Pick<TextInputProps, 
 export function ParamInput({ param, clears, ...props }: ParamInputProps) {
   const [params, change] = useSearchState()
   const set = (text: string): void => change({ ...(clears && { [clears]: null }), [param]: text }, { replace: true })
-  return <TextInput {...props} {...entered(params.get(param) ?? '', set)} />
+  return <TextInput autoComplete="off" spellCheck={false} {...props} {...entered(params.get(param) ?? '', set)} />
 }
 
 interface ParamSegmentsProps extends Required<Param>, Omit<SegmentedControlProps, 'data' | 'value' | 'onChange'> {
@@ -124,10 +124,10 @@ export function TextFilter({ value = '', type = 'text', isTrimmed = true, input,
   )
 }
 
-/** All names, and the chosen id if its name is not known: what was deleted can still be searched for. */
+/** Choices of names, and the chosen id if its name is not known: what was deleted can still be searched for. */
 export function nameOptions(names: ReadonlyMap<string, string>, chosen = ''): { value: string; label: string }[] {
   const known = [...names].map(([value, label]) => ({ value, label }))
-  return [{ value: '', label: 'All' }, ...known, ...(chosen === '' || names.has(chosen) ? [] : [{ value: chosen, label: chosen }])]
+  return [...known, ...(chosen === '' || names.has(chosen) ? [] : [{ value: chosen, label: chosen }])]
 }
 
 export function clearFilters(names: readonly string[]): void {

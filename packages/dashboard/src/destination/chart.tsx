@@ -1,8 +1,9 @@
 // Charts of a destination's outcomes and attempt latency over time. In a file of its own because the chart library is large.
 
+import { ParamSegments } from '../components/inputs.tsx'
 import '@mantine/charts/styles.css'
 import { BarChart, LineChart } from '@mantine/charts'
-import { Group, Paper, SegmentedControl, SimpleGrid, Stack } from '@mantine/core'
+import { Group, Paper, SimpleGrid, Stack } from '@mantine/core'
 import { type Answer, useApi } from '../api/queries.ts'
 import { Loaded } from '../components/page.tsx'
 import { SectionTitle, SmallNote, Strong } from '../components/styled.tsx'
@@ -16,6 +17,7 @@ const RANGES = {
   '7d': { label: '7 days', step: '1h', steps: 168, stepMs: 3_600_000 },
 } as const
 type Range = keyof typeof RANGES
+const RANGE_OPTIONS = Object.entries(RANGES).map(([value, { label }]) => ({ value, label }))
 
 type Point = Answer<'GET /api/stats'>['data'][number]
 
@@ -32,7 +34,7 @@ const LATENCIES = [
 ]
 
 export default function DestinationChart({ id }: { id: string }) {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const asked = params.get('range') ?? ''
   const range: Range = asked in RANGES ? (asked as Range) : '1h'
   const { step, steps, stepMs } = RANGES[range]
@@ -47,13 +49,7 @@ export default function DestinationChart({ id }: { id: string }) {
     <Stack gap="sm">
       <Group justify="space-between">
         <SectionTitle>Outcomes and latency</SectionTitle>
-        <SegmentedControl
-          size="xs"
-          aria-label="Period"
-          value={range}
-          onChange={(value) => change({ range: value === '1h' ? null : value }, { replace: true })}
-          data={Object.entries(RANGES).map(([value, { label }]) => ({ value, label }))}
-        />
+        <ParamSegments param="range" fallback="1h" options={RANGE_OPTIONS} isReplacing size="xs" aria-label="Period" />
       </Group>
       <Loaded query={stats} lines={5}>
         {({ data }) => (

@@ -1,8 +1,8 @@
 // The list of incidents: the open ones first, then the closed ones, newest first.
 
-import { NativeSelect, Stack } from '@mantine/core'
+import { Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
-import { entered } from '../../components/inputs.tsx'
+import { ParamSelect } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Tag, Time, ViewLink } from '../../components/styled.tsx'
@@ -20,17 +20,12 @@ export function IncidentState({ incident: { state, muted } }: { incident: Pick<I
 }
 
 export function Incidents() {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const state = STATES.find((each) => each === params.get('state'))
   const list = useList('GET /api/incidents', { query: { limit: 50, state }, everyMs: 5_000, keep: true })
   return (
     <Stack>
-      <NativeSelect
-        label="State"
-        {...entered(state ?? '', (state) => change({ state }))}
-        data={[{ value: '', label: 'All' }, ...STATES]}
-        maw={180}
-      />
+      <ParamSelect param="state" label="State" options={STATES} maw={180} />
       <LoadedList
         list={list}
         lines={5}

@@ -1,11 +1,11 @@
 // Add a destination: a webhook, or one of the integrations of the catalogue. The search and the filter are in the page's address.
 
-import { Group, Select, Stack, Text, TextInput } from '@mantine/core'
+import { Group, Select, Stack, Text } from '@mantine/core'
 import { useDeferredValue, useMemo } from 'react'
 import { Link } from 'wouter'
 import { useWholeList } from '../../api/queries.ts'
 import { SearchIcon } from '../../components/icons.tsx'
-import { entered } from '../../components/inputs.tsx'
+import { ParamInput } from '../../components/inputs.tsx'
 import { IntegrationTile, Tile } from '../../components/integration-tile.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
@@ -58,11 +58,11 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
   return (
     <Stack>
       <Group gap="sm" align="flex-end">
-        <TextInput
+        <ParamInput
+          param="q"
           label="Search"
           placeholder="Slack, Amplitude, Kafka …"
           leftSection={<SearchIcon size={16} />}
-          {...entered(text, (q) => change({ q }, { replace: true }))}
           style={{ flex: '1 1 220px' }}
           maw={420}
           data-autofocus

@@ -1,8 +1,8 @@
 // The filters of the deletion lists, which are kept in the page's address, and the state of a request or of one of its targets.
 
-import { Select, SimpleGrid, TextInput } from '@mantine/core'
+import { Select, SimpleGrid } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { entered } from '../../components/inputs.tsx'
+import { ParamInput } from '../../components/inputs.tsx'
 import { Tag } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 
@@ -15,14 +15,7 @@ export function useUser(): { user: string; userId: string | undefined } {
 }
 
 export function UserField() {
-  const [params, change] = useSearchState()
-  return (
-    <TextInput
-      label="User id"
-      placeholder="Full user id"
-      {...entered(params.get('user') ?? '', (user) => change({ user }, { replace: true }))}
-    />
-  )
+  return <ParamInput param="user" label="User id" placeholder="Full user id" />
 }
 
 export function StateAndUser() {

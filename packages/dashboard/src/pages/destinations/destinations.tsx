@@ -1,12 +1,12 @@
 // The list of destinations with their health, the most urgent first. The filters by name, URL and status are in the page's address.
 
-import { Alert, Anchor, Group, Paper, Select, Stack, Table, Text, TextInput } from '@mantine/core'
+import { Alert, Anchor, Group, Paper, Select, Stack, Table, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { useApi, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
-import { entered } from '../../components/inputs.tsx'
+import { ParamInput } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
 import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from '../../destination/destination-status.ts'
@@ -68,13 +68,7 @@ export default function DestinationsPage() {
       ) : (
         <Stack>
           <Group gap="sm" align="flex-end">
-            <TextInput
-              label="Name, URL or integration"
-              placeholder="Any"
-              {...entered(text, (q) => change({ q }, { replace: true }))}
-              style={{ flex: '1 1 200px' }}
-              maw={360}
-            />
+            <ParamInput param="q" label="Name, URL or integration" placeholder="Any" style={{ flex: '1 1 200px' }} maw={360} />
             <Select
               label="Status"
               placeholder="Any"

@@ -1,18 +1,24 @@
 // How often an event was sent, per hour or per day. In a file of its own because the chart library is large.
 
+import { ParamSegments } from '../../components/inputs.tsx'
 import '@mantine/charts/styles.css'
 import { BarChart } from '@mantine/charts'
-import { SegmentedControl, Stack } from '@mantine/core'
+import { Stack } from '@mantine/core'
 import type { Answer } from '../../api/client.ts'
 import { Section } from '../../components/page.tsx'
 import { Note } from '../../components/styled.tsx'
 import { count, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 
+const STEPS = [
+  { value: 'hour', label: 'Per hour, 7 days' },
+  { value: 'day', label: 'Per day, 90 days' },
+]
+
 type Points = Answer<'GET /api/events/{id}'>['hours']
 
 export default function EventChart({ hours, days }: { hours: Points; days: Points }) {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const isPerDay = params.get('per') === 'day'
   const points = isPerDay ? days : hours
   const period = isPerDay ? 'the last 90 days' : 'the last 7 days'
@@ -22,18 +28,7 @@ export default function EventChart({ hours, days }: { hours: Points; days: Point
     <Section
       title="Messages over time"
       about={`${words}. ${isPerDay ? 'Days are in UTC.' : ''}`}
-      actions={
-        <SegmentedControl
-          size="xs"
-          aria-label="Period"
-          value={isPerDay ? 'day' : 'hour'}
-          onChange={(value) => change({ per: value === 'day' ? 'day' : null }, { replace: true })}
-          data={[
-            { value: 'hour', label: 'Per hour, 7 days' },
-            { value: 'day', label: 'Per day, 90 days' },
-          ]}
-        />
-      }
+      actions={<ParamSegments param="per" fallback="hour" options={STEPS} isReplacing size="xs" aria-label="Period" />}
     >
       {total === 0 ? (
         <Stack h={200} align="center" justify="center">

@@ -1,13 +1,13 @@
 // The event catalogue: the events of all sources with their counts. The search, the filters and the order are in the page's address.
 
-import { Anchor, Group, NativeSelect, Stack, TextInput } from '@mantine/core'
+import { Anchor, Group, Stack } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { SearchIcon } from '../../components/icons.tsx'
-import { entered } from '../../components/inputs.tsx'
+import { nameOptions, ParamInput, ParamSelect } from '../../components/inputs.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
@@ -20,6 +20,10 @@ type EventRow = Answer<'GET /api/events'>['data'][number]
 
 const TYPES = ['track', 'identify', 'page', 'screen', 'group', 'alias'] as const
 const FILTERS = ['q', 'sourceId', 'type'] as const
+const ORDERS = [
+  { value: 'count', label: 'Most frequent first' },
+  { value: 'lastSeen', label: 'Last seen first' },
+]
 const TYPING_MS = 200
 
 export default function EventsPage() {
@@ -56,41 +60,17 @@ export default function EventsPage() {
       ) : (
         <Stack>
           <Group gap="sm" align="flex-end" role="search" aria-label="Search events">
-            <TextInput
+            <ParamInput
+              param="q"
               label="Event"
               placeholder="Part of a name or type"
               leftSection={<SearchIcon size={15} />}
-              {...entered(text, (q) => change({ q }, { replace: true }))}
-              autoComplete="off"
-              spellCheck={false}
               style={{ flex: '1 1 220px' }}
               maw={420}
             />
-            <NativeSelect
-              label="Source"
-              {...entered(sourceId, (sourceId) => change({ sourceId }))}
-              data={[{ value: '', label: 'All' }, ...[...sources].map(([value, label]) => ({ value, label }))]}
-              style={{ flex: '1 1 130px' }}
-              maw={240}
-            />
-            <NativeSelect
-              label="Type"
-              {...entered(params.get('type') ?? '', (type) => change({ type }))}
-              data={[{ value: '', label: 'All' }, ...TYPES]}
-              style={{ flex: '1 1 100px' }}
-              maw={140}
-            />
-            <NativeSelect
-              label="Order"
-              value={isByTime ? 'lastSeen' : 'count'}
-              onChange={({ currentTarget }) => change({ order: currentTarget.value === 'count' ? null : currentTarget.value })}
-              data={[
-                { value: 'count', label: 'Most frequent first' },
-                { value: 'lastSeen', label: 'Last seen first' },
-              ]}
-              style={{ flex: '1 1 150px' }}
-              maw={200}
-            />
+            <ParamSelect param="sourceId" label="Source" options={nameOptions(sources)} grow={130} maw={240} />
+            <ParamSelect param="type" label="Type" options={TYPES} grow={100} maw={140} />
+            <ParamSelect param="order" label="Order" options={ORDERS} all={null} fallback="count" grow={150} maw={200} />
           </Group>
           <LoadedList
             list={list}

@@ -1,20 +1,22 @@
 // The filters. Each is in the URL as soon as it is chosen, or typed and confirmed; the service applies them.
 
-import { NativeSelect, SimpleGrid } from '@mantine/core'
+import { SimpleGrid } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { type Ref, useState } from 'react'
 import type { LiveQuery } from '../../api/live.ts'
 import type { Names } from '../../api/use-names.ts'
-import { ClearFilters, clearFilters, entered, nameOptions, TextFilter } from '../../components/inputs.tsx'
+import { ClearFilters, clearFilters, nameOptions, ParamSelect, TextFilter } from '../../components/inputs.tsx'
 import { SmallButton } from '../../components/styled.tsx'
 import { changeSearch } from '../../url/url-state.ts'
 import { FILTERS, KINDS, TYPES } from './filters.ts'
+
+const KIND_OPTIONS = Object.entries(KINDS).map(([value, label]) => ({ value, label }))
 
 export function FilterBar({ query, names, first }: { query: LiveQuery; names: Names; first: Ref<HTMLInputElement> }) {
   const isNarrow = useMediaQuery('(max-width: 47.99em)', false, { getInitialValueInEffect: false }) ?? false
   const [isOpen, setOpen] = useState(false)
   const chosen = Object.keys(query).length
-  const { what = '', sourceId = '', destinationId = '', type = '', event = '', userId = '', messageId } = query
+  const { sourceId = '', destinationId = '', event = '', userId = '', messageId } = query
   return (
     <div role="search" aria-label="Filter events">
       {isNarrow && (
@@ -39,26 +41,10 @@ export function FilterBar({ query, names, first }: { query: LiveQuery; names: Na
           value={userId}
           onChange={(value) => changeSearch({ userId: value })}
         />
-        <NativeSelect
-          label="Show"
-          {...entered(what, (value) => changeSearch({ what: value }))}
-          data={[{ value: '', label: 'Everything' }, ...Object.entries(KINDS).map(([value, label]) => ({ value, label }))]}
-        />
-        <NativeSelect
-          label="Type"
-          {...entered(type, (value) => changeSearch({ type: value }))}
-          data={[{ value: '', label: 'All' }, ...TYPES]}
-        />
-        <NativeSelect
-          label="Source"
-          {...entered(sourceId, (value) => changeSearch({ sourceId: value }))}
-          data={nameOptions(names.sources, sourceId)}
-        />
-        <NativeSelect
-          label="Destination"
-          {...entered(destinationId, (value) => changeSearch({ destinationId: value }))}
-          data={nameOptions(names.destinations, destinationId)}
-        />
+        <ParamSelect param="what" label="Show" options={KIND_OPTIONS} all="Everything" />
+        <ParamSelect param="type" label="Type" options={TYPES} />
+        <ParamSelect param="sourceId" label="Source" options={nameOptions(names.sources, sourceId)} />
+        <ParamSelect param="destinationId" label="Destination" options={nameOptions(names.destinations, destinationId)} />
         {messageId !== undefined && (
           <TextFilter
             maxLength={200}

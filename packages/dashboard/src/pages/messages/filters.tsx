@@ -2,7 +2,7 @@
 
 import { Button, Grid, Group, NativeSelect, TextInput } from '@mantine/core'
 import { SearchIcon } from '../../components/icons.tsx'
-import { clearFilters, entered, nameOptions, TextFilter } from '../../components/inputs.tsx'
+import { clearFilters, entered, nameOptions, ParamSelect, TextFilter } from '../../components/inputs.tsx'
 import { SecondaryButton } from '../../components/styled.tsx'
 import { isoTime, localTime } from '../../url/local-time.ts'
 import { changeSearch } from '../../url/url-state.ts'
@@ -13,7 +13,6 @@ export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', '
 export const FILTERS = ['messageId', 'userId', 'sourceId', 'type', 'event', 'period', 'from', 'to'] as const
 
 export function Filters({ params, sources }: { params: URLSearchParams; sources: ReadonlyMap<string, string> }) {
-  const sourceId = params.get('sourceId') ?? ''
   const choice = periodChoice(params)
   const isFiltered = FILTERS.some((name) => params.has(name))
   return (
@@ -46,18 +45,10 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
           />
         </Grid.Col>
         <Grid.Col span={{ base: 6, sm: 4, lg: 3 }}>
-          <NativeSelect
-            label="Source"
-            {...entered(sourceId, (sourceId) => changeSearch({ sourceId }))}
-            data={nameOptions(sources, sourceId)}
-          />
+          <ParamSelect param="sourceId" label="Source" options={nameOptions(sources, params.get('sourceId') ?? '')} />
         </Grid.Col>
         <Grid.Col span={{ base: 6, sm: 4, lg: 3 }}>
-          <NativeSelect
-            label="Type"
-            {...entered(params.get('type') ?? '', (type) => changeSearch({ type }))}
-            data={[{ value: '', label: 'All' }, ...TYPES]}
-          />
+          <ParamSelect param="type" label="Type" options={TYPES} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, sm: 4, lg: 3 }}>
           <NativeSelect

@@ -1,12 +1,12 @@
 // Incoming messages and outgoing deliveries over time, as bar charts or as a table. A chunk of its own, because the chart library is large.
 
+import { ParamSegments } from '../../components/inputs.tsx'
 import '@mantine/charts/styles.css'
 import { BarChart, ChartTooltip } from '@mantine/charts'
-import { Group, Paper, ScrollArea, SegmentedControl, SimpleGrid, Stack, Table } from '@mantine/core'
+import { Group, Paper, ScrollArea, SimpleGrid, Stack, Table } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Note, SectionTitle, SmallNote, Strong } from '../../components/styled.tsx'
 import { count, exactCount } from '../../text/format.ts'
-import { changeSearch } from '../../url/url-state.ts'
 import { type Bar, barsOf, type Period, type Point, STEP_MS, type Step, type Totals, totalsOf } from './periods.ts'
 
 interface Series {
@@ -52,15 +52,15 @@ export default function Charts({ points, step, period, isOld, isTable }: ChartsP
     <Stack component="section" gap="xs" aria-labelledby="over-time" aria-busy={isOld} style={{ opacity: isOld ? 0.5 : 1 }}>
       <Group justify="space-between">
         <SectionTitle id="over-time">Traffic</SectionTitle>
-        <SegmentedControl
-          size="xs"
-          aria-label="Show as"
-          value={isTable ? 'table' : 'chart'}
-          onChange={(value) => changeSearch({ as: value === 'table' ? 'table' : null })}
-          data={[
+        <ParamSegments
+          param="as"
+          fallback="chart"
+          options={[
             { value: 'chart', label: 'Charts' },
             { value: 'table', label: 'Table' },
           ]}
+          size="xs"
+          aria-label="Show as"
         />
       </Group>
       {isTable ? (

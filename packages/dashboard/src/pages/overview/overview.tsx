@@ -1,15 +1,16 @@
 // The first page: what needs attention, the traffic in numbers and charts, and the ledger. Everything is refreshed while the page is
 // visible; the period and whether charts or a table are shown are in the URL.
 
-import { Alert, Button, Group, List, Paper, SegmentedControl, Stack, Text, ThemeIcon, Title } from '@mantine/core'
+import { Alert, Button, Group, List, Paper, Stack, Text, ThemeIcon, Title } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, SectionTitle, Time } from '../../components/styled.tsx'
-import { changeSearch, useSearchState } from '../../url/url-state.ts'
+import { useSearchState } from '../../url/url-state.ts'
+import { PeriodChoice } from '../sources/source-badges.tsx'
 import { Attention } from './attention-list.tsx'
 import { LedgerSection } from './ledger-section.tsx'
-import { DEFAULT_PERIOD, PERIOD_IDS, PERIODS, periodOf, span, totalsOf } from './periods.ts'
+import { periodOf, span, totalsOf } from './periods.ts'
 import { Tiles } from './tiles.tsx'
 import { useOverview } from './use-overview.ts'
 
@@ -32,19 +33,7 @@ export default function OverviewPage() {
     <Page
       title="Overview"
       about="What needs attention, traffic, and the ledger of all deliveries."
-      {...(isEmpty
-        ? {}
-        : {
-            actions: (
-              <SegmentedControl
-                aria-label="Period"
-                size="xs"
-                value={period.id}
-                onChange={(id) => changeSearch({ period: id === DEFAULT_PERIOD ? null : id })}
-                data={PERIOD_IDS.map((id) => ({ value: id, label: PERIODS[id].short }))}
-              />
-            ),
-          })}
+      {...(isEmpty ? {} : { actions: <PeriodChoice /> })}
     >
       {stale?.error && (
         <Alert color="orange" title="This page is out of date" role="alert">

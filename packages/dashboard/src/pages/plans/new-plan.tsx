@@ -6,7 +6,7 @@ import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
-import { entered } from '../../components/inputs.tsx'
+import { entered, ParamSelect } from '../../components/inputs.tsx'
 import { ErrorAlert, Loading, Page, Section } from '../../components/page.tsx'
 import { SmallButton } from '../../components/styled.tsx'
 import { useCommand } from '../../session/command-line.ts'
@@ -102,13 +102,7 @@ export default function NewPlanPage() {
                 style={{ flex: '1 1 180px' }}
                 maw={320}
               />
-              <NativeSelect
-                label="Messages"
-                {...entered(days, (days) => change({ days }, { replace: true }))}
-                data={PERIODS}
-                style={{ flex: '1 1 140px' }}
-                maw={200}
-              />
+              <ParamSelect param="days" label="Messages" options={PERIODS} all={null} fallback="7" isReplacing grow={140} maw={200} />
               <Button onClick={() => void start()} loading={learn.isPending} disabled={source === ''}>
                 Learn
               </Button>

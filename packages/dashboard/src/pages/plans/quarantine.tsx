@@ -1,12 +1,12 @@
 // Messages in quarantine: why, and how to release or delete them. The filters are in the page's address. With many messages, the API works in
 // steps, and the page shows how far it is.
 
-import { Checkbox, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { Checkbox, Group, Stack, Text } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import type { Answer } from '../../api/client.ts'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { entered, ticked } from '../../components/inputs.tsx'
+import { ParamSelect, ticked } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Note, SecondaryButton, SmallNote, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
@@ -40,6 +40,8 @@ export function Quarantine({ planId }: { planId?: string }) {
     ...(source === '' ? [] : [source]),
   ])
   const ruleChoices = new Set([...rows.map((row) => row.rule), ...(rule === '' ? [] : [rule])])
+  const sourceOptions = [...sourceChoices].map((id) => ({ value: id, label: names.sources.get(id) ?? id }))
+  const ruleOptions = [...ruleChoices].map((key) => ({ value: key, label: ruleTitle(key) }))
   const isFiltered = source !== '' || rule !== ''
   // All messages of a filter can be released only within a source, as the API does it.
   const [onlySource] = source !== '' ? [source] : sourceChoices.size === 1 ? sourceChoices : []
@@ -91,20 +93,8 @@ export function Quarantine({ planId }: { planId?: string }) {
       </Group>
       {(rows.length > 0 || isFiltered) && (
         <Group gap="sm" align="flex-end">
-          <NativeSelect
-            label="Source"
-            {...entered(source, (source) => change({ source }))}
-            data={[{ value: '', label: 'All' }, ...[...sourceChoices].map((id) => ({ value: id, label: names.sources.get(id) ?? id }))]}
-            style={{ flex: '1 1 160px' }}
-            maw={260}
-          />
-          <NativeSelect
-            label="Rule"
-            {...entered(rule, (rule) => change({ rule }))}
-            data={[{ value: '', label: 'All' }, ...[...ruleChoices].map((key) => ({ value: key, label: ruleTitle(key) }))]}
-            style={{ flex: '1 1 160px' }}
-            maw={260}
-          />
+          <ParamSelect param="source" label="Source" options={sourceOptions} grow={160} maw={260} />
+          <ParamSelect param="rule" label="Rule" options={ruleOptions} grow={160} maw={260} />
         </Group>
       )}
       {isAdmin && rows.length > 0 && (

@@ -1,11 +1,11 @@
 // What violated tracking plans: which rule and property, what was expected and found, how often, and sample messages.
 
-import { Alert, Group, NativeSelect, Stack, Text } from '@mantine/core'
+import { Alert, Group, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { entered } from '../../components/inputs.tsx'
+import { nameOptions, ParamSelect } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
@@ -19,7 +19,7 @@ type Counted = Schemas['CountedViolation']
 const SAMPLES_AT_FIRST = 3
 
 export function Violations({ planId }: { planId?: string }) {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const { sources } = useNames()
   const source = params.get('source') ?? ''
   const list = useList('GET /api/violations', { query: { limit: 100, plan: planId, sourceId: source }, everyMs: 10_000, keep: true })
@@ -57,14 +57,7 @@ export function Violations({ planId }: { planId?: string }) {
         How messages differ from the plan of their source, and how often. Violations are kept for 90 days. They contain no values of
         messages.
       </Note>
-      {(rows.length > 0 || source !== '') && (
-        <NativeSelect
-          label="Source"
-          {...entered(source, (source) => change({ source }))}
-          data={[{ value: '', label: 'All' }, ...[...sources].map(([value, label]) => ({ value, label }))]}
-          maw={260}
-        />
-      )}
+      {(rows.length > 0 || source !== '') && <ParamSelect param="source" label="Source" options={nameOptions(sources)} maw={260} />}
       <Faults faults={list.data?.pages[0] as { faults?: Fault[] } | undefined} />
       <LoadedList
         list={list}

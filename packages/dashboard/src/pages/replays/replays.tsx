@@ -1,8 +1,9 @@
 // The list of replay jobs with their progress, newest first.
 
-import { Card, Group, SegmentedControl, Stack } from '@mantine/core'
+import { Card, Group, Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
 import { useDestinationNames } from '../../api/use-names.ts'
+import { ParamSegments } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, Note, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { exactCount, plural } from '../../text/format.ts'
@@ -13,7 +14,7 @@ import { donePercent, JOB_STATE_COLORS, type Job, rateText, selectionText } from
 const STATES = ['running', 'paused', 'finished', 'cancelled'] as const
 
 export default function ReplaysPage() {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const state = STATES.find((each) => each === params.get('state'))
   const list = useList('GET /api/replays', { query: { state, limit: 50 }, everyMs: 3_000 })
   const { nameOf } = useDestinationNames()
@@ -27,13 +28,13 @@ export default function ReplaysPage() {
         </LinkButton>
       }
     >
-      <SegmentedControl
+      <ParamSegments
+        param="state"
+        fallback="all"
+        options={['all', ...STATES]}
         aria-label="Job state"
-        value={state ?? 'all'}
-        onChange={(value) => change({ state: value === 'all' ? null : value })}
-        data={['all', ...STATES]}
-        style={{ alignSelf: 'flex-start', maxWidth: '100%' }}
         size="xs"
+        style={{ alignSelf: 'flex-start', maxWidth: '100%' }}
       />
       {list.problem !== null && <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />}
       {list.isPending && <Loading lines={4} />}

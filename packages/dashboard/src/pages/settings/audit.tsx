@@ -3,7 +3,7 @@
 import { Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { type Schemas, useApi, useList } from '../../api/queries.ts'
-import { ClearFilters, clearFilters, entered } from '../../components/inputs.tsx'
+import { ClearFilters, clearFilters, entered, ParamInput } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { LoadedList } from '../../components/responsive-table.tsx'
 import { Note, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
@@ -63,28 +63,18 @@ export default function Audit() {
           searchable
           clearable
         />
-        <TextInput
-          label="Subject"
-          placeholder="Full id"
-          {...entered(text('subject'), (subject) => change({ subject, user: null }, { replace: true }))}
-        />
-        <TextInput
-          label="Suppressed user"
-          placeholder="Full user id"
-          {...entered(text('user'), (user) => change({ user, subject: null }, { replace: true }))}
-        />
+        <ParamInput param="subject" clears="user" label="Subject" placeholder="Full id" />
+        <ParamInput param="user" clears="subject" label="Suppressed user" placeholder="Full user id" />
       </SimpleGrid>
       <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
-        <TextInput
-          label="From"
-          type="datetime-local"
-          {...entered(localTime(params.get('from')).slice(0, 16), (next) => change({ from: isoTime(next) }, { replace: true }))}
-        />
-        <TextInput
-          label="To"
-          type="datetime-local"
-          {...entered(localTime(params.get('to')).slice(0, 16), (next) => change({ to: isoTime(next) }, { replace: true }))}
-        />
+        {(['from', 'to'] as const).map((name) => (
+          <TextInput
+            key={name}
+            label={name === 'from' ? 'From' : 'To'}
+            type="datetime-local"
+            {...entered(localTime(params.get(name)).slice(0, 16), (next) => change({ [name]: isoTime(next) }, { replace: true }))}
+          />
+        ))}
       </SimpleGrid>
       {isFiltered && (
         <Group>

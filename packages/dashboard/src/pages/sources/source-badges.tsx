@@ -1,7 +1,8 @@
 // What the list of sources and the page of a source share: badges for the state, and the period over which messages are counted.
 
-import { Group, SegmentedControl } from '@mantine/core'
+import { Group } from '@mantine/core'
 import type { Schemas } from '../../api/client.ts'
+import { ParamSegments } from '../../components/inputs.tsx'
 import { Tag } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { DEFAULT_PERIOD, PERIOD_IDS, PERIODS, type Period, periodOf } from '../overview/periods.ts'
@@ -26,16 +27,8 @@ export function usePeriod(): Period {
   return periodOf(params.get('period'))
 }
 
+const PERIOD_OPTIONS = PERIOD_IDS.map((id) => ({ value: id, label: PERIODS[id].short }))
+
 export function PeriodChoice() {
-  const [, change] = useSearchState()
-  const period = usePeriod()
-  return (
-    <SegmentedControl
-      aria-label="Period"
-      size="xs"
-      value={period.id}
-      onChange={(id) => change({ period: id === DEFAULT_PERIOD ? null : id })}
-      data={PERIOD_IDS.map((id) => ({ value: id, label: PERIODS[id].short }))}
-    />
-  )
+  return <ParamSegments param="period" fallback={DEFAULT_PERIOD} options={PERIOD_OPTIONS} aria-label="Period" size="xs" />
 }

@@ -1,12 +1,12 @@
 // The list of sources with their message counts over a period. Below it, the rejected calls without a known write key.
 
-import { Anchor, Button, Group, Skeleton, Stack, Text, TextInput } from '@mantine/core'
+import { Anchor, Button, Group, Skeleton, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { Schemas } from '../../api/client.ts'
 import { useApi, useChange, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
-import { entered } from '../../components/inputs.tsx'
+import { ParamInput } from '../../components/inputs.tsx'
 import { Empty, Loaded, Page } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
@@ -57,13 +57,7 @@ export default function SourcesPage() {
         <Stack>
           <Group gap="sm" align="flex-end" justify="space-between">
             {rows.length >= MIN_FOR_FILTER || text !== '' ? (
-              <TextInput
-                label="Name, id or description"
-                placeholder="Any"
-                {...entered(text, (q) => change({ q }, { replace: true }))}
-                style={{ flex: '1 1 200px' }}
-                maw={360}
-              />
+              <ParamInput param="q" label="Name, id or description" placeholder="Any" style={{ flex: '1 1 200px' }} maw={360} />
             ) : (
               <span />
             )}

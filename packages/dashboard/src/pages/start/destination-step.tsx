@@ -1,12 +1,12 @@
 // The second step: add a webhook by its URL, run the built-in receiver, which adds itself, or choose a tool in the catalogue. Then send a test and
 // show the response.
 
-import { Alert, Badge, Button, Group, Paper, Radio, SegmentedControl, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Alert, Badge, Button, Group, Paper, Radio, Stack, Text, TextInput, Title } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
-import { entered } from '../../components/inputs.tsx'
+import { entered, ParamSegments } from '../../components/inputs.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
 import { Note, SmallButton, ViewLink } from '../../components/styled.tsx'
 import { nameProblem } from '../../destination/form/validation.ts'
@@ -92,18 +92,19 @@ export function DestinationStep({ source, destinations, chosen, onChoose, onNext
 }
 
 function Adding({ source, onAdded, onCancel }: { source: Source; onAdded: (id: string) => void; onCancel?: () => void }) {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const kind = params.get('with') === 'listen' ? 'listen' : 'url'
   return (
     <Stack gap="md">
-      <SegmentedControl
-        aria-label="Kind of destination"
-        value={kind}
-        onChange={(value) => change({ with: value === 'listen' ? 'listen' : null }, { replace: true })}
-        data={[
+      <ParamSegments
+        param="with"
+        fallback="url"
+        options={[
           { value: 'url', label: 'My own URL' },
           { value: 'listen', label: 'Built-in receiver' },
         ]}
+        isReplacing
+        aria-label="Kind of destination"
         maw={420}
       />
       {kind === 'url' ? <UrlForm source={source} onAdded={onAdded} /> : <Listen source={source} />}
