@@ -209,7 +209,7 @@ export function ResourcePage<Name extends ResourceName>({ name, reasons, lines =
   const query = useApi<ResourceOperation<ResourceName>>(`GET /api/${thing}s/{id}`, { params: { id }, everyMs: 15_000 })
   const problem = usePersistentProblem(query, id)
   const isMissing = problem?.code === `${thing}_not_found`
-  if (query.data !== undefined && !isMissing) return <Fragment key={id}>{children(query.data as Answer<ResourceOperation<Name>>)}</Fragment>
+  if (query.data !== undefined && !isMissing) return <Fragment key={id}>{children(query.data)}</Fragment>
   return (
     <Page title={name}>
       {problem === null ? (
