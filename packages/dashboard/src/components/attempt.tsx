@@ -1,14 +1,14 @@
 // One attempt of a delivery or of a test: the URL, the status or the error, how long it took, the start of the response body, and what was printed.
 // The kinds of destinations say what differs between them (kinds/*/attempt.tsx).
 
-import { Box, Code, Group, Stack, Text } from '@mantine/core'
+import { Box, Group, Stack } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Schemas } from '../api/client.ts'
 import { isReused, PHASE_LABELS, type PhaseName, phasesOf, type Timings } from '../text/attempt-phases.ts'
 import { duration, preciseTime } from '../text/format.ts'
 import { reasonSentence } from '../text/reasons.ts'
 import { CodeBlock } from './copyable.tsx'
-import { Note, SmallNote, SmallTag } from './styled.tsx'
+import { LongCode, LongText, Note, SmallNote, SmallStrong, SmallTag } from './styled.tsx'
 
 export interface AttemptFrameProps {
   attempt: Schemas['Attempt']
@@ -32,25 +32,21 @@ export function AttemptFrame({ attempt, isSent, subject = null, advice, children
         <SmallTag color={reason === null ? 'teal' : 'red'} style={{ flexShrink: 0 }}>
           {reason === null ? (status === null ? 'success' : `HTTP ${status}`) : reason}
         </SmallTag>
-        {subject !== null && (
-          <Text size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-            {subject}
-          </Text>
-        )}
+        {subject !== null && <LongText fw={500}>{subject}</LongText>}
         {isSent && (
-          <Code style={{ overflowWrap: 'anywhere' }}>
+          <LongCode>
             {method !== null && `${method} `}
             {url}
-          </Code>
+          </LongCode>
         )}
         {(version > 1 || !isSent) && <SmallNote>version {version}</SmallNote>}
         {address !== null && <SmallNote>at {address}</SmallNote>}
       </Group>
       {reason !== null && (
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        <LongText>
           {error ?? reasonSentence(reason)}
           {advice !== '' && <Note span> {advice}</Note>}
-        </Text>
+        </LongText>
       )}
       {children}
       {request !== undefined && (
@@ -125,9 +121,7 @@ export function Waterfall({ timings, scaleMs }: { timings: Timings; scaleMs?: nu
             </SmallNote>
           </Group>
         ))}
-        <Text size="xs" fw={600}>
-          total {duration(timings.totalMs)}
-        </Text>
+        <SmallStrong>total {duration(timings.totalMs)}</SmallStrong>
         {isReused(timings) && <SmallNote>reused connection</SmallNote>}
       </Group>
     </Box>

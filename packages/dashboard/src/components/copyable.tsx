@@ -8,12 +8,12 @@ import { jsonTokens } from '../text/json-tokens.ts'
 import { isHiddenKey, maskedKey } from '../text/snippets.ts'
 import { CheckIcon, CopyIcon, EyeIcon, EyeOffIcon } from './icons.tsx'
 import classes from './json.module.css'
-import { RowButton, SecondaryButton, SmallNote } from './styled.tsx'
+import { LongCode, RowButton, SecondaryButton, SmallNote } from './styled.tsx'
 
 export function Copyable({ text, label }: { text: string; label: string }) {
   return (
     <Group gap={4} wrap="nowrap" miw={0}>
-      <Code style={{ overflowWrap: 'anywhere' }}>{text}</Code>
+      <LongCode>{text}</LongCode>
       <CopyButton value={text}>
         {({ copied, copy }) => (
           <Tooltip label={copied ? 'Copied' : `Copy ${label}`}>

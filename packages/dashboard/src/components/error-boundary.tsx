@@ -1,9 +1,10 @@
 // Shows an error in place of a page that failed to render, and keeps the navigation. If the code of a page cannot be loaded, the service
 // is down or its build was replaced since the dashboard was loaded; a reload helps.
 
-import { Alert, Button, Code, Group, Stack, Text } from '@mantine/core'
+import { Alert, Button, Group, Stack, Text } from '@mantine/core'
 import { Component, type ReactNode } from 'react'
 import { Page } from './page.tsx'
+import { LongCode } from './styled.tsx'
 
 /** How browsers word that a module could not be loaded. */
 const NOT_LOADED = /dynamically imported module|module script failed|preload CSS/i
@@ -45,7 +46,7 @@ export class ErrorBoundary extends Component<{ at: string; children: ReactNode }
                 ? 'Part of the dashboard could not be loaded. Check that the service is running, then reload the page.'
                 : 'Messages are not affected: they are accepted and delivered as before. Reload the page. If the error comes back, please report it with this message:'}
             </Text>
-            {!isNotLoaded && <Code style={{ overflowWrap: 'anywhere' }}>{error.message}</Code>}
+            {!isNotLoaded && <LongCode>{error.message}</LongCode>}
             <Group>
               <Button size="xs" variant="light" color="red" onClick={() => window.location.reload()}>
                 Reload

@@ -7,7 +7,7 @@ import { Fragment, type ReactNode, useId } from 'react'
 import type { ApiProblem } from '../api/client.ts'
 import { type Answer, useApi, usePersistentProblem } from '../api/queries.ts'
 import { usePathPart, useSearchState } from '../url/url-state.ts'
-import { LinkButton, Note, SectionTitle, SmallNote } from './styled.tsx'
+import { LinkButton, LongText, Note, SectionTitle, SmallNote } from './styled.tsx'
 
 interface PageProps extends Titled {
   /** The page that this one belongs to, instead of actions. */
@@ -161,9 +161,7 @@ export function ErrorAlert({ problem, onRetry }: { problem: Pick<ApiProblem, 'me
   return (
     <Alert color="red" variant="light" title="Something went wrong" role="alert">
       <Stack gap="xs">
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {problem.message}
-        </Text>
+        <LongText>{problem.message}</LongText>
         <Group gap="sm">
           <Text size="xs">{problem.code}</Text>
           {onRetry && (

@@ -1,6 +1,6 @@
 // Text, links, times, labels and buttons in the styles that pages share. A page that needs another style uses Mantine's component.
 
-import { Anchor, type AnchorProps, Badge, Button, type ButtonProps, Text, Title, Tooltip } from '@mantine/core'
+import { Anchor, type AnchorProps, Badge, Button, type ButtonProps, Code, Text, Title, Tooltip } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { ago, dateTime, duration, preciseTime } from '../text/format.ts'
@@ -9,10 +9,19 @@ import { type DeliveryState, STATE_COLORS } from './theme.ts'
 /** Explains what is beside it. */
 export const Note = Text.withProps({ size: 'sm', c: 'dimmed' })
 export const SmallNote = Text.withProps({ size: 'xs', c: 'dimmed' })
+/** May contain a long word, such as an id, which is broken rather than wider than the page. */
+const LONG = { overflowWrap: 'anywhere' } as const
+export const LongText = Text.withProps({ size: 'sm', style: LONG })
+export const LongNote = Text.withProps({ size: 'sm', c: 'dimmed', style: LONG })
+export const LongStrong = Text.withProps({ size: 'sm', fw: 600, style: LONG })
+export const LongCode = Code.withProps({ style: LONG })
 /** The title of something small, such as a card. */
 export const Strong = Text.withProps({ size: 'sm', fw: 600 })
+export const SmallStrong = Text.withProps({ size: 'xs', fw: 600 })
 /** The title of a part of a page. */
 export const SectionTitle = Title.withProps({ order: 2, size: 'h4' })
+
+export const SmallTitle = Title.withProps({ order: 3, size: 'h5' })
 
 /** A state or another word about something. */
 export const Tag = Badge.withProps({ variant: 'light', tt: 'none' })
@@ -20,6 +29,8 @@ export const SmallTag = Badge.withProps({ variant: 'light', tt: 'none', size: 's
 
 export const SecondaryButton = Button.withProps({ variant: 'default' })
 export const SmallButton = Button.withProps({ variant: 'default', size: 'xs' })
+/** For what cannot be undone. */
+export const DangerButton = Button.withProps({ variant: 'light', color: 'red' })
 /** In a row of a table or a list. */
 export const RowButton = Button.withProps({ variant: 'default', size: 'compact-sm' })
 
@@ -31,6 +42,20 @@ export function LinkButton({ to, ...props }: ButtonProps & { to: string; childre
 export function ViewLink({ to, children, ...rest }: { to: string; children: ReactNode } & AnchorProps) {
   return (
     <Anchor component={Link} href={to} size="sm" underline="always" {...rest}>
+      {children}
+    </Anchor>
+  )
+}
+
+/** In an alert: the usual colour of links has too little contrast there. */
+export function AlertLink(props: Parameters<typeof ViewLink>[0]) {
+  return <ViewLink c="inherit" {...props} />
+}
+
+/** The name of a thing in a list of things, which leads to its page. */
+export function NameLink({ to, children, ...rest }: { to: string; children: ReactNode } & AnchorProps) {
+  return (
+    <Anchor component={Link} href={to} fw={600} style={LONG} {...rest}>
       {children}
     </Anchor>
   )

@@ -4,7 +4,7 @@ import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/co
 import { lazy, type ReactNode, Suspense } from 'react'
 import { type Answer, useApi } from '../api/queries.ts'
 import { Loading } from '../components/page.tsx'
-import { Countdown, SectionTitle, SmallNote, Time, ViewLink } from '../components/styled.tsx'
+import { AlertLink, Countdown, SectionTitle, SmallNote, Time, ViewLink } from '../components/styled.tsx'
 import { deliveriesAddress } from '../delivery/filters.ts'
 import { count, dateTime, duration, exactCount, share } from '../text/format.ts'
 import { reasonSentence } from '../text/reasons.ts'
@@ -197,17 +197,9 @@ function LastFailure({ id, oldestPendingAt, advice }: { id: string; oldestPendin
         </Text>
       )}
       <Group gap="md">
-        {chosen !== undefined && (
-          <ViewLink c="inherit" underline="always" to={`/deliveries/${encodeURIComponent(chosen.id)}`}>
-            View this delivery
-          </ViewLink>
-        )}
-        <ViewLink c="inherit" underline="always" to={deliveriesAddress({ destinationId: id, state: 'pending' })}>
-          View all pending
-        </ViewLink>
-        <ViewLink c="inherit" underline="always" to={deliveriesAddress({ destinationId: id, state: 'failed' })}>
-          View all failed
-        </ViewLink>
+        {chosen !== undefined && <AlertLink to={`/deliveries/${encodeURIComponent(chosen.id)}`}>View this delivery</AlertLink>}
+        <AlertLink to={deliveriesAddress({ destinationId: id, state: 'pending' })}>View all pending</AlertLink>
+        <AlertLink to={deliveriesAddress({ destinationId: id, state: 'failed' })}>View all failed</AlertLink>
       </Group>
     </Stack>
   )

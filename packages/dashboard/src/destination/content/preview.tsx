@@ -1,10 +1,10 @@
 // The last messages and what is sent for each with the settings as they are typed: before and after side by side. Nothing is sent.
 
-import { Box, Code, Group, Paper, SimpleGrid, Stack, Text, UnstyledButton } from '@mantine/core'
+import { Box, Group, Paper, SimpleGrid, Stack, Text, UnstyledButton } from '@mantine/core'
 import { useState } from 'react'
 import { CodeBlock, Json } from '../../components/copyable.tsx'
 import { ErrorAlert, Loading } from '../../components/page.tsx'
-import { Note, SectionTitle, SmallButton, SmallNote, SmallTag, Strong, Time } from '../../components/styled.tsx'
+import { LongCode, LongText, Note, SectionTitle, SmallButton, SmallNote, SmallTag, Strong, Time } from '../../components/styled.tsx'
 import classes from './content.module.css'
 import { countsText, detailOf, KIND_COLORS, kindOf, type PreviewEntry, requestsOf, titleOf } from './preview-rows.ts'
 import type { ContentState, PreviewState } from './use-content.ts'
@@ -96,18 +96,14 @@ function Comparison({ entry }: { entry: PreviewEntry }) {
             <Strong>After</Strong>
             <KindBadge entry={entry} />
           </Group>
-          {kind !== 'sent' && (
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-              {detailOf(entry)}
-            </Text>
-          )}
+          {kind !== 'sent' && <LongText>{detailOf(entry)}</LongText>}
           {kind === 'sent' && requests.length === 0 && <Note>No HTTP request is made for this message.</Note>}
           {requests.map((request, at) => (
             <Stack key={at} gap={6} component="section" aria-label={requests.length === 1 ? 'Request' : `Request ${at + 1}`}>
               {request.subscription !== undefined && <SmallNote style={{ overflowWrap: 'anywhere' }}>{request.subscription}</SmallNote>}
-              <Code style={{ overflowWrap: 'anywhere' }}>
+              <LongCode>
                 {request.method} {request.url}
-              </Code>
+              </LongCode>
               {request.body !== null && request.body !== '' && <Body text={request.body} />}
               <details>
                 <summary className={classes.summary}>Headers ({Object.keys(request.headers).length})</summary>

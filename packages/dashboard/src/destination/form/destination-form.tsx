@@ -6,7 +6,7 @@ import { type FormEvent, type ReactNode, useRef, useState } from 'react'
 import { ApiProblem } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
 import { entered, ticked } from '../../components/inputs.tsx'
-import { Note, SecondaryButton, SectionTitle, SmallTag } from '../../components/styled.tsx'
+import { LongNote, Note, SecondaryButton, SectionTitle, SmallTag } from '../../components/styled.tsx'
 import { BAD } from '../status-view.tsx'
 import { DeliveryFields, deliveryNote } from './delivery-fields.tsx'
 import { type Draft, isChanged, messageAtField } from './draft.ts'
@@ -222,9 +222,7 @@ export function Section({ value, title, note, isInvalid, children }: SectionProp
           <Text span fw={600}>
             {title}
           </Text>
-          <Note span style={{ overflowWrap: 'anywhere' }}>
-            {note}
-          </Note>
+          <LongNote span>{note}</LongNote>
           {isInvalid && <SmallTag color="red">has errors</SmallTag>}
         </Group>
       </Accordion.Control>

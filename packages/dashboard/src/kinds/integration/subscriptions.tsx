@@ -4,7 +4,7 @@ import { Collapse, Group, Paper, Select, Stack, Switch, TextInput } from '@manti
 import { useRef, useState } from 'react'
 import { entered, ticked } from '../../components/inputs.tsx'
 import { LinkedText } from '../../components/integration-tile.tsx'
-import { Note, RowButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
+import { LongStrong, Note, RowButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import type { Action, Definition } from './definition.ts'
 import { MappingFields } from './mapping-fields.tsx'
 import { actionDraft, actionOf, presetDraft, type SubscriptionDraft } from './subscription-draft.ts'
@@ -94,9 +94,7 @@ function SubscriptionCard({
         <Switch
           label={
             <Group gap="xs" component="span" style={{ rowGap: 0 }}>
-              <Strong span style={{ overflowWrap: 'anywhere' }}>
-                {title}
-              </Strong>
+              <LongStrong span>{title}</LongStrong>
               {isWrong && (
                 <SmallTag color="red" component="span">
                   has errors

@@ -1,10 +1,9 @@
 // What every page may ask about an integration, and how its attempts are shown: a request of a subscription, or a subscription that ended
 // without one.
 
-import { Text } from '@mantine/core'
 import { AttemptFrame } from '../../components/attempt.tsx'
 import { IntegrationTile } from '../../components/integration-tile.tsx'
-import { Note } from '../../components/styled.tsx'
+import { Note, SmallStrong } from '../../components/styled.tsx'
 import type { AttemptProps, DestinationOf, KindSummary } from '../../destination/kind.ts'
 import { duration } from '../../text/format.ts'
 import { shortName } from '../../text/integration-tile.ts'
@@ -31,9 +30,7 @@ export function IntegrationAttempt({ attempt, withAdvice = true }: AttemptProps)
     <AttemptFrame attempt={attempt} isSent={isSent} subject={subscription} advice={advice} printedBy="integration">
       {isSent ? (
         // The phases of its requests are not measured.
-        <Text size="xs" fw={600}>
-          total {duration(timings.totalMs)}
-        </Text>
+        <SmallStrong>total {duration(timings.totalMs)}</SmallStrong>
       ) : (
         reason === null && <Note>The subscription made no HTTP request.</Note>
       )}

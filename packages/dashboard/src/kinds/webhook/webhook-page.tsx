@@ -4,7 +4,7 @@ import { Alert, Group, Stack, Text } from '@mantine/core'
 import { lazy } from 'react'
 import type { Answer } from '../../api/queries.ts'
 import { ResponsiveTable } from '../../components/responsive-table.tsx'
-import { SectionTitle, Time, ViewLink } from '../../components/styled.tsx'
+import { AlertLink, SectionTitle, Time } from '../../components/styled.tsx'
 import { deliveriesAddress } from '../../delivery/filters.ts'
 import { RequestView } from '../../delivery/request.tsx'
 import { useContent } from '../../destination/content/use-content.ts'
@@ -93,10 +93,7 @@ export function WebhookOutcome({
         ) : (
           <Text size="sm">
             A real message would be retried or would fail, depending on the reason below. If the receiver rejected the signature, the{' '}
-            <ViewLink to="/signature" c="inherit" underline="always">
-              signature checker
-            </ViewLink>{' '}
-            shows what differs.
+            <AlertLink to="/signature">signature checker</AlertLink> shows what differs.
           </Text>
         )}
       </Alert>
@@ -130,12 +127,8 @@ export function CodeFailure({ id, failing: { reason, error, sinceVersion, lastAt
         older version, then replay the failed deliveries.
       </Text>
       <Group gap="md" mt={4}>
-        <ViewLink c="inherit" underline="always" to={`/destinations/${encodeURIComponent(id)}?tab=${part}`}>
-          Open the {part}
-        </ViewLink>
-        <ViewLink c="inherit" underline="always" to={deliveriesAddress({ destinationId: id, state: 'failed', reason })}>
-          View failed deliveries
-        </ViewLink>
+        <AlertLink to={`/destinations/${encodeURIComponent(id)}?tab=${part}`}>Open the {part}</AlertLink>
+        <AlertLink to={deliveriesAddress({ destinationId: id, state: 'failed', reason })}>View failed deliveries</AlertLink>
       </Group>
     </Alert>
   )

@@ -1,10 +1,10 @@
 // The rules for alerts: what is noticed, whether it is, and after how long.
 
-import { Alert, Button, Group, NumberInput, Paper, Stack, Switch, Text, Title } from '@mantine/core'
+import { Alert, Button, Group, NumberInput, Paper, Stack, Switch, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
 import { ErrorAlert, Loaded } from '../../components/page.tsx'
-import { Note, SmallButton, Tag } from '../../components/styled.tsx'
+import { Note, SmallButton, SmallTitle, Tag } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { type AlertRule, settingLabel } from './incident-text.ts'
 
@@ -36,10 +36,10 @@ function RuleForm({ rule }: { rule: AlertRule }) {
     <Paper withBorder p="md" component="section" aria-label={rule.event}>
       <Stack gap="sm">
         <Group justify="space-between" align="flex-start">
-          <Title order={3} size="h5">
+          <SmallTitle>
             {rule.event}
             {rule.closedEvent !== rule.event && ` and ${rule.closedEvent}`}
-          </Title>
+          </SmallTitle>
           <Switch
             label={rule.enabled ? 'on' : 'off'}
             aria-label={`${rule.event}: ${rule.enabled ? 'on' : 'off'}`}

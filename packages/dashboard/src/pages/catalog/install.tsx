@@ -4,7 +4,7 @@ import { Alert, Button, Code, Paper, Progress, Stack, Text } from '@mantine/core
 import { useEffect, useRef } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
 import { ErrorAlert } from '../../components/page.tsx'
-import { Note, SectionTitle } from '../../components/styled.tsx'
+import { LongText, Note, SectionTitle } from '../../components/styled.tsx'
 import { useCommand } from '../../session/command-line.ts'
 import { exactCount } from '../../text/format.ts'
 
@@ -29,9 +29,7 @@ export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onI
         </Text>
         {error !== null && !isBusy && (
           <Alert color="red" variant="light" role="alert" title="The installation failed">
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-              {error}
-            </Text>
+            <LongText>{error}</LongText>
           </Alert>
         )}
         {install.error !== null && <ErrorAlert problem={install.error} />}

@@ -6,7 +6,7 @@ import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { Empty } from '../../components/page.tsx'
 import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Strong, Time, ViewLink } from '../../components/styled.tsx'
+import { LongStrong, Time, ViewLink } from '../../components/styled.tsx'
 import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, StateAndUser, stateOf, useUser } from './filter-bar.tsx'
@@ -91,11 +91,8 @@ function DeletionEffects({ request: { userIds, sourceIds, suppress } }: { reques
   return (
     <List size="sm" spacing="xs">
       <List.Item>
-        All stored messages of{' '}
-        <Strong span style={{ overflowWrap: 'anywhere' }}>
-          {joinNames(userIds)}
-        </Strong>{' '}
-        ({plural(userIds.length, 'user')}) in {sourcesText} are deleted. This cannot be undone.
+        All stored messages of <LongStrong span>{joinNames(userIds)}</LongStrong> ({plural(userIds.length, 'user')}) in {sourcesText} are
+        deleted. This cannot be undone.
       </List.Item>
       <List.Item>Their pending deliveries are cancelled. A request already in flight cannot be stopped.</List.Item>
       <List.Item>Messages that have only an anonymousId have no user id to match and are kept.</List.Item>

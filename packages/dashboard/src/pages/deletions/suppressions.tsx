@@ -1,6 +1,6 @@
 // The list of suppressed users, whose new messages are dropped: filter, add and remove.
 
-import { Group, Select, SimpleGrid, Stack, Text } from '@mantine/core'
+import { Group, Select, SimpleGrid, Stack } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
@@ -8,7 +8,7 @@ import { useNames } from '../../api/use-names.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Empty } from '../../components/page.tsx'
 import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, RowButton, SmallButton, Time, ViewLink } from '../../components/styled.tsx'
+import { LongText, Note, RowButton, SmallButton, Time, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
@@ -99,11 +99,11 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
         confirmTitle="Drop messages from these users?"
         verb="Suppress"
         renderEffects={({ userIds, sourceIds }) => (
-          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <LongText>
             New messages from {joinNames(userIds)} ({plural(userIds.length, 'user')}) to{' '}
             {sourceIds === null ? 'all current sources' : joinNames(sourceIds.map(nameOf))} are dropped until you remove the suppression.
             Dropped messages cannot be recovered.
-          </Text>
+          </LongText>
         )}
         onConfirm={async ({ userIds, sourceIds }) => {
           const { added } = await add.mutateAsync({ body: { userIds, ...(sourceIds === null ? {} : { sourceIds }) } })
@@ -125,10 +125,10 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
         }}
       >
         {removal !== null && (
-          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <LongText>
             New messages from {removal.userId} to {removal.sourceId === null ? 'all sources' : nameOf(removal.sourceId)} will be stored and
             delivered again. Messages dropped in the meantime cannot be recovered. Make sure that the user has agreed to this.
-          </Text>
+          </LongText>
         )}
       </ConfirmDialog>
     </Stack>

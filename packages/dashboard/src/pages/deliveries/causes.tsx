@@ -4,7 +4,7 @@ import { Badge, Button, Card, Group, Stack, Text, Title } from '@mantine/core'
 import { type Schemas, useApi } from '../../api/queries.ts'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { Empty, Loaded } from '../../components/page.tsx'
-import { LinkButton, Note, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
+import { LinkButton, LongText, Note, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
 import { deliveriesAddress, type Filters, isFailure, type ReplayBody, timesOf } from '../../delivery/filters.ts'
 import { exactCount } from '../../text/format.ts'
 import { reasonAdvice } from '../../text/reasons.ts'
@@ -98,13 +98,13 @@ function CauseCard({
               {reason}
             </Badge>
           )}
-          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <LongText>
             {isExisting ? (
               <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>{nameOf(destinationId)}</ViewLink>
             ) : (
               `${destinationId} (deleted)`
             )}
-          </Text>
+          </LongText>
           <Note component="div">
             latest: <Time at={lastAt} relative /> · first: <Time at={firstAt} relative />
           </Note>

@@ -1,14 +1,13 @@
 // The list of destinations with their health, the most urgent first. The filters by name, URL and status are in the page's address.
 
-import { Alert, Anchor, Group, Paper, Select, Stack, Table, Text } from '@mantine/core'
+import { Alert, Group, Paper, Select, Stack, Table, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
 import { useState } from 'react'
-import { Link } from 'wouter'
 import { useApi, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
 import { ParamInput } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
-import { LinkButton, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
+import { LinkButton, NameLink, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
 import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from '../../destination/destination-status.ts'
 import type { Destination } from '../../destination/kind.ts'
 import { BacklogView, BreakerView, type DestinationHealth, Latency, StatusBadge, Success } from '../../destination/status-view.tsx'
@@ -130,14 +129,12 @@ function matches(destination: Destination, text: string): boolean {
   return wanted === '' || texts.some((each) => each.toLowerCase().includes(wanted))
 }
 
-function NameLink({ destination }: { destination: Destination }) {
+function DestinationName({ destination }: { destination: Destination }) {
   const { id, name } = destination
   const { Icon, target, targets } = kindOf(destination)
   const text = (
     <Stack gap={0} miw={0}>
-      <Anchor component={Link} href={`/destinations/${id}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-        {name}
-      </Anchor>
+      <NameLink to={`/destinations/${id}`}>{name}</NameLink>
       <SmallNote truncate title={targets(destination).join('\n')}>
         {target(destination)}
       </SmallNote>
@@ -172,7 +169,7 @@ function Rows({ rows }: { rows: readonly Row[] }) {
         {rows.map(({ destination, health, status, seenAtMs }) => (
           <Table.Tr key={destination.id}>
             <Table.Td maw={260}>
-              <NameLink destination={destination} />
+              <DestinationName destination={destination} />
             </Table.Td>
             <Table.Td>
               <StatusBadge status={status} />
@@ -203,7 +200,7 @@ function Cards({ rows }: { rows: readonly Row[] }) {
         <Paper key={destination.id} component="li" withBorder p="sm">
           <Stack gap={6}>
             <Group justify="space-between" align="flex-start" wrap="nowrap">
-              <NameLink destination={destination} />
+              <DestinationName destination={destination} />
               <StatusBadge status={status} />
             </Group>
             {status.name !== 'healthy' && <Text size="sm">{status.summary}</Text>}

@@ -7,7 +7,7 @@ import type { Answer } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
 import { Facts, Loaded, Loading, Page, ResourcePage, Section } from '../../components/page.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
+import { LongCode, Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { keyOfRule, violationSentence } from '../plans/plan-text.ts'
@@ -73,7 +73,7 @@ function EventDetails({ event }: { event: EventDetail }) {
 }
 
 const PROPERTY_COLUMNS: readonly Column<Property>[] = [
-  { label: 'Property', cell: ({ path }) => <Code style={{ overflowWrap: 'anywhere' }}>{path}</Code> },
+  { label: 'Property', cell: ({ path }) => <LongCode>{path}</LongCode> },
   { label: 'Types', cell: ({ types }) => typesText(types) },
   { label: 'Present in', isNumber: true, cell: ({ presence }) => shareText(presence) },
   { label: 'Sample values', cell: ({ samples }) => <Samples samples={samples} /> },
@@ -254,9 +254,7 @@ const MESSAGE_COLUMNS: readonly Column<MessageRow>[] = [
   { label: 'User', cell: ({ userId, anonymousId }) => userId ?? (anonymousId === null ? 'no user' : `anonymous ${anonymousId}`) },
   {
     label: 'Content',
-    cell: ({ message }) => (
-      <Code style={{ overflowWrap: 'anywhere' }}>{contentStart(message?.['properties'] ?? message?.['traits'] ?? null)}</Code>
-    ),
+    cell: ({ message }) => <LongCode>{contentStart(message?.['properties'] ?? message?.['traits'] ?? null)}</LongCode>,
   },
 ]
 

@@ -1,8 +1,7 @@
 // The event catalogue: the events of all sources with their counts. The search, the filters and the order are in the page's address.
 
-import { Anchor, Group, Stack } from '@mantine/core'
+import { Group, Stack } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { Link } from 'wouter'
 import type { Answer } from '../../api/client.ts'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
@@ -11,7 +10,7 @@ import { nameOptions, ParamInput, ParamSelect } from '../../components/inputs.ts
 import { Empty, Page } from '../../components/page.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
-import { Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
+import { NameLink, Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { eventTitle, plannedText } from './event-text.ts'
@@ -104,11 +103,7 @@ export default function EventsPage() {
 const COLUMNS: readonly Column<EventRow>[] = [
   {
     label: 'Event',
-    cell: (row) => (
-      <Anchor component={Link} href={`/events/${encodeURIComponent(row.id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-        {eventTitle(row)}
-      </Anchor>
-    ),
+    cell: (row) => <NameLink to={`/events/${encodeURIComponent(row.id)}`}>{eventTitle(row)}</NameLink>,
   },
   {
     label: 'Type',

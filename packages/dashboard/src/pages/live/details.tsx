@@ -1,14 +1,14 @@
 // The details of one event: what happened, the deliveries of its message so far, and the message as it is sent. The live event is shown
 // immediately; the rest is loaded from the API, which is all that a shared URL has.
 
-import { Alert, Drawer, Group, Stack, Text, Title } from '@mantine/core'
+import { Alert, Drawer, Group, Stack, Text } from '@mantine/core'
 import type { Answer } from '../../api/client.ts'
 import type { LiveAttempt, LiveRejected } from '../../api/live.ts'
 import { useApi } from '../../api/queries.ts'
 import type { Names } from '../../api/use-names.ts'
 import { CodeBlock, Json } from '../../components/copyable.tsx'
 import { ErrorAlert, Facts, Loading } from '../../components/page.tsx'
-import { Countdown, LinkButton, Note, SmallNote, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
+import { Countdown, LinkButton, Note, SmallNote, SmallTitle, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
 import { AttemptView } from '../../kinds/kinds.tsx'
 import { duration, exactCount } from '../../text/format.ts'
 import { reasonAdvice, reasonSentence } from '../../text/reasons.ts'
@@ -94,9 +94,7 @@ function Rejected({ rejected: { code, messages, sample, sourceId }, names }: { r
       />
       {sample !== '' && (
         <Stack gap={4}>
-          <Title order={2} size="h5">
-            Start of the rejected body
-          </Title>
+          <SmallTitle order={2}>Start of the rejected body</SmallTitle>
           <CodeBlock text={sample} label="start of the rejected body" />
         </Stack>
       )}
@@ -158,9 +156,7 @@ function Message({ messageId, item, names }: { messageId: string; item: LiveItem
       {story !== undefined && <About story={story} names={names} />}
       {message !== null ? (
         <Stack gap="xs" component="section" aria-label="Message">
-          <Title order={2} size="h5">
-            Message
-          </Title>
+          <SmallTitle order={2}>Message</SmallTitle>
           <Json value={message} label="the message" />
         </Stack>
       ) : (
@@ -186,9 +182,7 @@ function About({ story, names }: { story: Story; names: Names }) {
         ]}
       />
       <Stack gap="md" component="section" aria-label="Deliveries and attempts">
-        <Title order={2} size="h5">
-          Deliveries and attempts
-        </Title>
+        <SmallTitle order={2}>Deliveries and attempts</SmallTitle>
         {deliveries.length === 0 && skips.length === 0 && <Text size="sm">None: no destination receives this message.</Text>}
         {skips.map(({ destinationId, reason, message }) => (
           <Note key={`${destinationId}:${reason}`} style={{ overflowWrap: 'anywhere' }}>

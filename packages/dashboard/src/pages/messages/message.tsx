@@ -5,7 +5,18 @@ import type { ApiProblem } from '../../api/client.ts'
 import { useApi, usePersistentProblem } from '../../api/queries.ts'
 import { Copyable, Json } from '../../components/copyable.tsx'
 import { ErrorAlert, Facts, Loaded, Page } from '../../components/page.tsx'
-import { Countdown, LinkButton, Note, SectionTitle, SmallButton, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
+import {
+  AlertLink,
+  Countdown,
+  LinkButton,
+  LongText,
+  Note,
+  SectionTitle,
+  SmallButton,
+  StateBadge,
+  Time,
+  ViewLink,
+} from '../../components/styled.tsx'
 import { refreshMs, replayObstacle } from '../../delivery/delivery-state.ts'
 import { useSession } from '../../session/session.tsx'
 import { count } from '../../text/format.ts'
@@ -138,9 +149,7 @@ function Violations({ id, sourceId, isHeld, violations }: ViolationsProps) {
         )}
         <Reasons violations={violations} />
         {/* The usual colour of links has too little contrast here. */}
-        <ViewLink to={`/plans?tab=violations&source=${encodeURIComponent(sourceId)}`} c="inherit">
-          View all violations of this source
-        </ViewLink>
+        <AlertLink to={`/plans?tab=violations&source=${encodeURIComponent(sourceId)}`}>View all violations of this source</AlertLink>
         {isHeld && isAdmin && (
           <Group gap="xs">
             <EndButtons selection={{ ids: [id] }} />
@@ -252,11 +261,7 @@ export function MessageNotFound({ id, problem, onRetry }: { id: string; problem:
       <Alert color="yellow" variant="light" title="No message with this id is stored" role="status">
         <Stack gap="xs" align="flex-start">
           <Copyable text={id} label="the id" />
-          {sourceId !== undefined && (
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-              {problem.message}
-            </Text>
-          )}
+          {sourceId !== undefined && <LongText>{problem.message}</LongText>}
           <Group gap="xs">
             {sourceId !== undefined && (
               <LinkButton to={`/sources/${encodeURIComponent(sourceId)}`} variant="filled" size="xs">

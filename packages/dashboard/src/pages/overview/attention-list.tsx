@@ -5,7 +5,7 @@ import { Link } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading } from '../../components/page.tsx'
-import { Note, SectionTitle, SmallNote, SmallTag, Strong, Time } from '../../components/styled.tsx'
+import { LongText, Note, SectionTitle, SmallNote, SmallTag, Strong, Time } from '../../components/styled.tsx'
 import { useRunnable } from '../../session/command-line.ts'
 import { dateTime, duration, withUnbrokenUnits } from '../../text/format.ts'
 import { changeSearch } from '../../url/url-state.ts'
@@ -109,9 +109,7 @@ function Item({ finding: { severity, subject, text, since, isRough = false, href
             </SmallTag>
             <Strong style={{ overflowWrap: 'anywhere' }}>{subject}</Strong>
           </Group>
-          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            {withUnbrokenUnits(runnable(text))}
-          </Text>
+          <LongText>{withUnbrokenUnits(runnable(text))}</LongText>
         </Stack>
         <Group gap="md">
           {since !== null && <SmallNote>Started {isRough ? <Rough at={since} /> : <Time at={since} relative size="xs" />}</SmallNote>}

@@ -6,7 +6,7 @@ import { useMediaQuery } from '@mantine/hooks'
 import { Fragment } from 'react'
 import { Link } from 'wouter'
 import { Empty } from '../../components/page.tsx'
-import { Note, SectionTitle, SmallTag, Tag } from '../../components/styled.tsx'
+import { LongNote, Note, SectionTitle, SmallTag, Tag } from '../../components/styled.tsx'
 import { deliveriesAddress } from '../../delivery/filters.ts'
 import type { HoldSettings } from '../../destination/destination-status.ts'
 import { exactCount } from '../../text/format.ts'
@@ -202,7 +202,7 @@ function Card({ line }: { line: LedgerLine }) {
 }
 
 function Name({ line: { destinationId, name, hold } }: { line: LedgerLine }) {
-  if (name === null) return <Note style={{ overflowWrap: 'anywhere' }}>{destinationId} (deleted)</Note>
+  if (name === null) return <LongNote>{destinationId} (deleted)</LongNote>
   return (
     <Group gap="xs" wrap="nowrap" miw={0}>
       <Anchor component={Link} href={`/destinations/${encodeURIComponent(destinationId)}`} size="sm" style={{ overflowWrap: 'anywhere' }}>

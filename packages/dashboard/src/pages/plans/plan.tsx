@@ -1,6 +1,6 @@
 // The page of one tracking plan: its rules, its sources, what violated it, what is in quarantine, and the editor.
 
-import { Alert, Button, Group, MultiSelect, NativeSelect, SimpleGrid, Stack, Text } from '@mantine/core'
+import { Alert, Group, MultiSelect, NativeSelect, SimpleGrid, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { lazy, Suspense, useState } from 'react'
 import { useLocation } from 'wouter'
@@ -11,7 +11,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { entered } from '../../components/inputs.tsx'
 import { Empty, Loading, Page, PageTabs, ResourcePage } from '../../components/page.tsx'
-import { Note, SmallButton, Tag, Time } from '../../components/styled.tsx'
+import { DangerButton, Note, SmallButton, Tag, Time } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { keyOfRule, type Mode, type Plan, type Rule, rulesSummary, ruleTitle, UNPLANNED, type Unplanned } from './plan-text.ts'
 import type { PlanContent } from './plan-yaml.ts'
@@ -156,9 +156,7 @@ function DeleteButton({ plan: { id, name } }: { plan: Plan }) {
   const remove = useChange('DELETE /api/plans/{id}', 'GET /api/plans')
   return (
     <>
-      <Button variant="light" color="red" onClick={() => setAsked(true)}>
-        Delete
-      </Button>
+      <DangerButton onClick={() => setAsked(true)}>Delete</DangerButton>
       <ConfirmDialog
         opened={isAsked}
         onClose={() => setAsked(false)}

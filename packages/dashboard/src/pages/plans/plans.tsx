@@ -1,13 +1,12 @@
 // The list of tracking plans; and, for all plans, what violated them and what is in quarantine.
 
-import { Anchor, Group, Stack, Text } from '@mantine/core'
-import { Link } from 'wouter'
+import { Group, Stack, Text } from '@mantine/core'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { PlusIcon } from '../../components/icons.tsx'
 import { Empty, ErrorAlert, Loading, Page, PageTabs } from '../../components/page.tsx'
 import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { LinkButton, Note, ViewLink } from '../../components/styled.tsx'
+import { LinkButton, NameLink, Note, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { type Plan, rulesSummary } from './plan-text.ts'
@@ -70,9 +69,7 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
       label: 'Plan',
       cell: ({ id, name, description }) => (
         <Stack gap={2}>
-          <Anchor component={Link} href={`/plans/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-            {name}
-          </Anchor>
+          <NameLink to={`/plans/${encodeURIComponent(id)}`}>{name}</NameLink>
           {description !== null && <Note lineClamp={2}>{description}</Note>}
         </Stack>
       ),

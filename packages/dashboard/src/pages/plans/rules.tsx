@@ -1,11 +1,11 @@
 // The rules of a plan: each with its mode, and on demand its properties as a table and its schema.
 
-import { Code, Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useId, useState } from 'react'
 import { Json } from '../../components/copyable.tsx'
 import { entered } from '../../components/inputs.tsx'
 import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, SecondaryButton, SmallButton, SmallTag, Tag } from '../../components/styled.tsx'
+import { LongCode, LongNote, Note, SecondaryButton, SmallButton, SmallTag, Tag } from '../../components/styled.tsx'
 import { exactCount } from '../../text/format.ts'
 import { keyOfRule, MODES, type Mode, matchesRule, type Rule, ruleTitle } from './plan-text.ts'
 import { type SchemaRow, schemaNotes, schemaRows } from './schema-rows.ts'
@@ -66,11 +66,7 @@ function RuleCard({ rule, onMode }: { rule: Rule; onMode: ((rule: Rule, mode: Mo
               {title}
             </Text>
             <SmallTag color="gray">{type}</SmallTag>
-            {owner !== undefined && (
-              <Note span style={{ overflowWrap: 'anywhere' }}>
-                {owner}
-              </Note>
-            )}
+            {owner !== undefined && <LongNote span>{owner}</LongNote>}
           </Group>
         </UnstyledButton>
         {onMode === undefined ? (
@@ -95,7 +91,7 @@ function RuleCard({ rule, onMode }: { rule: Rule; onMode: ((rule: Rule, mode: Mo
 }
 
 const COLUMNS: readonly Column<SchemaRow>[] = [
-  { label: 'Property', cell: ({ path }) => <Code style={{ overflowWrap: 'anywhere' }}>{path}</Code> },
+  { label: 'Property', cell: ({ path }) => <LongCode>{path}</LongCode> },
   { label: 'Type', cell: ({ type }) => type },
   { label: 'Required', isShort: true, cell: ({ isRequired }) => (isRequired ? 'yes' : 'no') },
   { label: 'Limits', cell: ({ limits }) => (limits.length === 0 ? '–' : limits.join(', ')) },

@@ -8,7 +8,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { PauseIcon, PlayIcon } from '../../components/icons.tsx'
 import { Empty, Facts, Loaded, Page } from '../../components/page.tsx'
-import { Note, SecondaryButton, SectionTitle, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
+import { DangerButton, Note, SecondaryButton, SectionTitle, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { deliveriesAddress } from '../../delivery/filters.ts'
 import { useSession } from '../../session/session.tsx'
 import { duration, exactCount, plural } from '../../text/format.ts'
@@ -71,9 +71,9 @@ function Actions({ job }: { job: Job }) {
           Resume
         </Button>
       )}
-      <Button variant="light" color="red" disabled={!isAdmin} onClick={() => setAsking(true)}>
+      <DangerButton disabled={!isAdmin} onClick={() => setAsking(true)}>
         Cancel
-      </Button>
+      </DangerButton>
       <ConfirmDialog
         opened={isAsking}
         onClose={() => setAsking(false)}

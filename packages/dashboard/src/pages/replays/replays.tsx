@@ -5,7 +5,7 @@ import { useList } from '../../api/queries.ts'
 import { useDestinationNames } from '../../api/use-names.ts'
 import { ParamSegments } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
-import { LinkButton, Note, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
+import { LinkButton, LongNote, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'
@@ -77,14 +77,14 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
           <Time at={job.createdAt} relative />
         </Group>
         <JobBar job={job} />
-        <Note style={{ overflowWrap: 'anywhere' }}>
+        <LongNote>
           {donePercent(job)}% done · {exactCount(job.outcomes.delivered)} delivered
           {job.outcomes.pending > 0 && `, ${exactCount(job.outcomes.pending)} pending`}
           {job.outcomes.failed + job.outcomes.expired > 0 &&
             `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} failed or expired`}{' '}
           · {selectionText(job)} · {rateText(job.ratePerSecond)}
           {job.createdBy !== null && ` · by ${job.createdBy.name}`}
-        </Note>
+        </LongNote>
       </Stack>
     </Card>
   )

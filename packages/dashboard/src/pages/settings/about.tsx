@@ -6,7 +6,18 @@ import { type Answer, useApi, useChange } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert, Facts, Loaded, Loading } from '../../components/page.tsx'
-import { Note, SecondaryButton, SectionTitle, SmallNote, Tag, Time, useNow, ViewLink } from '../../components/styled.tsx'
+import {
+  DangerButton,
+  LongText,
+  Note,
+  SecondaryButton,
+  SectionTitle,
+  SmallNote,
+  Tag,
+  Time,
+  useNow,
+  ViewLink,
+} from '../../components/styled.tsx'
 import { useCommand, useRunnable } from '../../session/command-line.ts'
 import { useSession } from '../../session/session.tsx'
 import { bytes, duration, plural } from '../../text/format.ts'
@@ -131,7 +142,7 @@ function CheckRow({ check, destination }: { check: Check; destination: string | 
         {LABELS[check.state]}
       </Tag>
       <Stack gap={2} miw={0}>
-        <Text size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+        <LongText fw={500}>
           {checkName(check.name)}
           {check.destinationId !== null && (
             <>
@@ -139,16 +150,10 @@ function CheckRow({ check, destination }: { check: Check; destination: string | 
               <ViewLink to={`/destinations/${encodeURIComponent(check.destinationId)}`}>{destination}</ViewLink>
             </>
           )}
-        </Text>
+        </LongText>
         {check.url !== null && <SmallNote style={{ overflowWrap: 'anywhere' }}>{check.url}</SmallNote>}
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {runnable(check.message)}
-        </Text>
-        {check.advice !== null && (
-          <Text size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-            {runnable(check.advice)}
-          </Text>
-        )}
+        <LongText>{runnable(check.message)}</LongText>
+        {check.advice !== null && <LongText fw={500}>{runnable(check.advice)}</LongText>}
       </Stack>
     </Group>
   )
@@ -242,9 +247,7 @@ function BackupStatus({ id, onGone }: { id: string; onGone: () => void }) {
                 Download
               </Button>
             )}
-            <Button variant="light" color="red" onClick={() => setRemoving(true)}>
-              {state === 'copying' ? 'Cancel' : 'Delete'}
-            </Button>
+            <DangerButton onClick={() => setRemoving(true)}>{state === 'copying' ? 'Cancel' : 'Delete'}</DangerButton>
           </Group>
           <ConfirmDialog
             opened={isRemoving}

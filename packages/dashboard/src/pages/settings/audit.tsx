@@ -6,7 +6,7 @@ import { type Schemas, useApi, useList } from '../../api/queries.ts'
 import { ClearFilters, clearFilters, entered, ParamInput } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { LoadedList } from '../../components/responsive-table.tsx'
-import { Note, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
+import { LongText, Note, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { isoTime, localTime } from '../../url/local-time.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { ACTIONS, actionText, subjectPath } from './audit-actions.ts'
@@ -114,7 +114,7 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
       <UnstyledButton onClick={onToggle} aria-expanded={isOpen} aria-controls={`entry-${id}`} w="100%">
         <Group justify="space-between" gap="xs" align="flex-start">
           <Stack gap={2} miw={0} style={{ flex: '1 1 220px' }}>
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <LongText>
               <b>{actor.name}</b> {actionText(action)}
               {name !== null && (
                 <>
@@ -122,7 +122,7 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
                   <b>{name}</b>
                 </>
               )}
-            </Text>
+            </LongText>
             <SmallNote lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
               {before !== null && after !== null
                 ? `Changed: ${changed.length === 0 ? 'no visible field' : changed.map(({ field }) => field).join(', ')}`
@@ -140,10 +140,10 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
               <Code>{action}</Code>
             </Text>
             {subject !== null && (
-              <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              <LongText>
                 <Note span>Subject </Note>
                 {path === null ? <Code>{subject}</Code> : <ViewLink to={path}>{subject}</ViewLink>}
-              </Text>
+              </LongText>
             )}
             <Text size="sm">
               <Note span>Token </Note>

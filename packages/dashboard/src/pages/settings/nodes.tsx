@@ -1,10 +1,10 @@
 // The live nodes of the installation.
 
-import { Alert, Group, Stack, Text } from '@mantine/core'
+import { Alert, Group, Stack } from '@mantine/core'
 import { type Schemas, useApi } from '../../api/queries.ts'
 import { Empty, Loaded } from '../../components/page.tsx'
 import { ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, Tag, Time } from '../../components/styled.tsx'
+import { LongText, Note, Tag, Time } from '../../components/styled.tsx'
 
 type Node = Schemas['Node']
 
@@ -32,9 +32,9 @@ function List({ nodes }: { nodes: Node[] }) {
             label: 'Node',
             cell: ({ name, current }) => (
               <Group gap={6}>
-                <Text span size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+                <LongText span fw={500}>
                   {name}
-                </Text>
+                </LongText>
                 {current && (
                   <Tag size="xs" miw="max-content">
                     this node

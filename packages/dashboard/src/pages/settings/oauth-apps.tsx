@@ -1,7 +1,7 @@
 // OAuth applications with their sources and public keys. A private key that is pasted by mistake is rejected here, before anything is
 // sent.
 
-import { Button, Code, Group, MultiSelect, Paper, Stack, Text, Textarea, TextInput, Title } from '@mantine/core'
+import { Button, Code, Group, MultiSelect, Paper, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
@@ -10,7 +10,7 @@ import { CodeBlock, Copyable } from '../../components/copyable.tsx'
 import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Facts, Loading } from '../../components/page.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, RowButton, SectionTitle, SmallNote, Time, ViewLink } from '../../components/styled.tsx'
+import { DangerButton, LongText, Note, RowButton, SectionTitle, SmallNote, SmallTitle, Time, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
@@ -90,16 +90,9 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
             <RowButton disabled={!isAdmin} onClick={() => setDialog('revoke')} aria-label={`Revoke tokens of ${app.name}`}>
               Revoke tokens
             </RowButton>
-            <Button
-              size="compact-sm"
-              variant="light"
-              color="red"
-              disabled={!isAdmin}
-              onClick={() => setDialog('delete')}
-              aria-label={`Delete ${app.name}`}
-            >
+            <DangerButton size="compact-sm" disabled={!isAdmin} onClick={() => setDialog('delete')} aria-label={`Delete ${app.name}`}>
               Delete
-            </Button>
+            </DangerButton>
           </Group>
         </Group>
         <Facts
@@ -120,9 +113,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
           ]}
         />
         <Group justify="space-between">
-          <Title order={3} size="h5">
-            {plural(app.keys.length, 'public key')}
-          </Title>
+          <SmallTitle>{plural(app.keys.length, 'public key')}</SmallTitle>
           <RowButton disabled={!isAdmin} onClick={() => setDialog('key')} aria-label={`Add a key to ${app.name}`}>
             Add a key
           </RowButton>
@@ -142,10 +133,8 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
                 label: 'Actions',
                 isActions: true,
                 cell: (key) => (
-                  <Button
+                  <DangerButton
                     size="compact-sm"
-                    variant="light"
-                    color="red"
                     disabled={!isAdmin}
                     aria-label={`Remove key ${key.id} of ${app.name}`}
                     onClick={() => {
@@ -154,7 +143,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
                     }}
                   >
                     Remove
-                  </Button>
+                  </DangerButton>
                 ),
               },
             ]}
@@ -169,10 +158,10 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
         verb="Revoke tokens"
         onConfirm={() => revoke.mutateAsync({ params })}
       >
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        <LongText>
           All access tokens of <b>{app.name}</b> are rejected from now on. The application can get new ones with its keys at once, so a
           working client continues after one rejected call. If a private key was leaked, remove that key instead.
-        </Text>
+        </LongText>
       </ConfirmDialog>
       <ConfirmDialog
         opened={dialog === 'delete'}
@@ -182,11 +171,11 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
         typed={app.name}
         onConfirm={() => remove.mutateAsync({ params })}
       >
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        <LongText>
           The {plural(app.keys.length, 'key')} and all access tokens of <b>{app.name}</b> are rejected from now on. It can no longer send to
           its {plural(app.sourceIds.length, 'source')}. Messages that it sent earlier are kept. This cannot be undone: a new application
           gets another client id.
-        </Text>
+        </LongText>
       </ConfirmDialog>
       <ConfirmDialog
         opened={typeof dialog === 'object' && dialog !== null}
@@ -199,11 +188,11 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
       >
         {lastKey !== null && (
           <Stack gap="xs">
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <LongText>
               The key <b>{lastKey.id}</b> can no longer be used to get access tokens, and access tokens issued with it are rejected from now
               on.
               {app.keys.length === 1 && ' This is the only key: the application cannot send until you add another.'}
-            </Text>
+            </LongText>
             <CodeBlock text={lastKey.publicKeyPem} label="the public key" maxHeight={160} />
           </Stack>
         )}

@@ -8,7 +8,7 @@ import { Copyable } from '../../components/copyable.tsx'
 import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/page.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
+import { DangerButton, LongText, Note, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
@@ -46,9 +46,9 @@ export default function Tokens() {
               label: 'Name',
               cell: ({ id, name }) => (
                 <Group gap={6}>
-                  <Text span size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+                  <LongText span fw={500}>
                     {name}
-                  </Text>
+                  </LongText>
                   {id === actor.id && (
                     <Tag size="xs" miw="max-content">
                       yours
@@ -74,16 +74,9 @@ export default function Tokens() {
               isActions: true,
               cell: (token) =>
                 token.createdAt === null ? null : (
-                  <Button
-                    size="compact-sm"
-                    variant="light"
-                    color="red"
-                    disabled={!isAdmin}
-                    onClick={() => setRevoked(token)}
-                    aria-label={`Revoke ${token.name}`}
-                  >
+                  <DangerButton size="compact-sm" disabled={!isAdmin} onClick={() => setRevoked(token)} aria-label={`Revoke ${token.name}`}>
                     Revoke
-                  </Button>
+                  </DangerButton>
                 ),
             },
           ]}
@@ -102,10 +95,10 @@ export default function Tokens() {
       >
         {revoked !== null && (
           <Stack gap="xs">
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <LongText>
               Requests with <b>{revoked.name}</b> are rejected from now on. Dashboard sessions that were started with it end at once, and
               live feeds are closed. This cannot be undone, but you can create a new token.
-            </Text>
+            </LongText>
             {revoked.lastUsedAt !== null && (
               <Text size="sm">
                 Last used <Time at={revoked.lastUsedAt} relative />.

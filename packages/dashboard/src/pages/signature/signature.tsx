@@ -1,27 +1,12 @@
 // The signature checker: takes a body, its headers and a secret, and shows whether the signature is valid or what differs. Everything is
 // computed in the browser. Nothing is sent, stored or put into the address, so that real secrets can be pasted.
 
-import {
-  Alert,
-  Badge,
-  Button,
-  Code,
-  FileButton,
-  Group,
-  List,
-  Paper,
-  PasswordInput,
-  SimpleGrid,
-  Stack,
-  Text,
-  Textarea,
-  Title,
-} from '@mantine/core'
+import { Alert, Badge, Button, Code, FileButton, Group, List, Paper, PasswordInput, SimpleGrid, Stack, Text, Textarea } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Copyable } from '../../components/copyable.tsx'
 import { entered } from '../../components/inputs.tsx'
 import { Empty, Page } from '../../components/page.tsx'
-import { SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
+import { LongText, SmallButton, SmallNote, SmallStrong, SmallTitle, Strong } from '../../components/styled.tsx'
 import { bytes as byteCount } from '../../text/format.ts'
 import { exampleRequest } from './example.ts'
 import { type Checked, type CheckResult, check } from './find-mistakes.ts'
@@ -126,9 +111,9 @@ export default function SignaturePage() {
                   <Text size="sm" fw={500}>
                     Body
                   </Text>
-                  <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+                  <LongText>
                     {file.name}, {byteCount(file.bytes.length)}
-                  </Text>
+                  </LongText>
                 </Stack>
                 <SmallButton onClick={() => setFile(null)}>Paste instead</SmallButton>
               </Group>
@@ -273,9 +258,7 @@ function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }
 function Digests({ received, computed }: { received: readonly string[]; computed: string | null }) {
   return (
     <Stack gap={6}>
-      <Text size="xs" fw={600}>
-        Received
-      </Text>
+      <SmallStrong>Received</SmallStrong>
       {received.length === 0 ? (
         <Text size="sm">none</Text>
       ) : (
@@ -283,9 +266,7 @@ function Digests({ received, computed }: { received: readonly string[]; computed
       )}
       {computed !== null && (
         <>
-          <Text size="xs" fw={600}>
-            Computed from body and secret
-          </Text>
+          <SmallStrong>Computed from body and secret</SmallStrong>
           <Copyable text={computed} label="the computed signature" />
         </>
       )}
@@ -297,9 +278,7 @@ function About() {
   return (
     <Paper withBorder p="md">
       <Stack gap="xs">
-        <Title order={2} size="h5">
-          Signature formats
-        </Title>
+        <SmallTitle order={2}>Signature formats</SmallTitle>
         <Text size="sm">
           <b>X-Signature</b> is the HMAC-SHA1 of the body with the shared secret as the key, in lower-case hex. For a batch, it covers only
           the first message.

@@ -1,13 +1,13 @@
 // What privacy rules do to the last messages of the source, or to a message that the user enters: before and after, side by side.
 
-import { Group, JsonInput, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Group, JsonInput, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { type Answer, type ApiProblem, call } from '../../api/client.ts'
 import { Json } from '../../components/copyable.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
-import { Note, RowButton, Strong } from '../../components/styled.tsx'
+import { LongText, Note, RowButton, SmallTitle, Strong } from '../../components/styled.tsx'
 import { changedFields, type Rule, SAMPLE, typedMessage } from './privacy-draft.ts'
 
 type Previewed = Answer<'POST /api/sources/{id}/privacy/preview'>
@@ -49,9 +49,7 @@ export function PrivacyPreview({ preview, isShownAtRule }: { preview: Preview; i
   return (
     <Stack gap="sm" component="section" aria-labelledby={titleId}>
       <Group justify="space-between" gap="sm">
-        <Title order={3} size="h5" id={titleId}>
-          Preview
-        </Title>
+        <SmallTitle id={titleId}>Preview</SmallTitle>
         <SegmentedControl
           size="xs"
           aria-label="Messages of the preview"
@@ -118,7 +116,7 @@ export function PrivacyPreview({ preview, isShownAtRule }: { preview: Preview; i
 
 function ChangedFields({ fields }: { fields: readonly string[] }) {
   return (
-    <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+    <LongText>
       {fields.length === 0 ? 'The rules change nothing in this message.' : 'Changed: '}
       {fields.map((field, nth) => (
         <Text key={field} span ff="monospace" size="sm">
@@ -126,7 +124,7 @@ function ChangedFields({ fields }: { fields: readonly string[] }) {
           {field}
         </Text>
       ))}
-    </Text>
+    </LongText>
   )
 }
 

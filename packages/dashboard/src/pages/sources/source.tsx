@@ -12,7 +12,7 @@ import { ErrorAlert, Loaded, Page, ResourcePage, Section } from '../../component
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
-import { LinkButton, Note, SecondaryButton, SmallNote, SmallTag, Strong, Time, ViewLink } from '../../components/styled.tsx'
+import { DangerButton, LinkButton, Note, SecondaryButton, SmallNote, SmallTag, Strong, Time, ViewLink } from '../../components/styled.tsx'
 import { holdOf } from '../../destination/destination-status.ts'
 import { useSession } from '../../session/session.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
@@ -288,9 +288,7 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
           Enable
         </Button>
       )}
-      <Button variant="light" color="red" onClick={() => ask('delete')}>
-        Delete
-      </Button>
+      <DangerButton onClick={() => ask('delete')}>Delete</DangerButton>
       <NameDialog
         opened={asked === 'rename'}
         onClose={() => ask(null)}

@@ -1,8 +1,8 @@
 // The list of sources with their message counts over a period. Below it, the rejected calls without a known write key.
 
-import { Anchor, Button, Group, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, Skeleton, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
-import { Link, useLocation } from 'wouter'
+import { useLocation } from 'wouter'
 import type { Schemas } from '../../api/client.ts'
 import { useApi, useChange, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
@@ -11,7 +11,7 @@ import { Empty, Loaded, Page } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
-import { Note, SecondaryButton, SectionTitle } from '../../components/styled.tsx'
+import { NameLink, Note, SecondaryButton, SectionTitle } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
@@ -107,9 +107,7 @@ function SourceRows({ sources }: { sources: readonly Source[] }) {
       label: 'Source',
       cell: ({ id, name, description }) => (
         <>
-          <Anchor component={Link} href={`/sources/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-            {name}
-          </Anchor>
+          <NameLink to={`/sources/${encodeURIComponent(id)}`}>{name}</NameLink>
           {description !== null && (
             <Text size="xs" c="dimmed" lineClamp={2}>
               {description}

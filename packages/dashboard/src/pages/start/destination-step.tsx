@@ -1,14 +1,14 @@
 // The second step: add a webhook by its URL, run the built-in receiver, which adds itself, or choose a tool in the catalogue. Then send a test and
 // show the response.
 
-import { Alert, Badge, Button, Group, Paper, Radio, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Alert, Badge, Button, Group, Paper, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
 import { entered, ParamSegments } from '../../components/inputs.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
-import { Note, SmallButton, ViewLink } from '../../components/styled.tsx'
+import { LongNote, Note, SmallButton, SmallTitle, ViewLink } from '../../components/styled.tsx'
 import { nameProblem } from '../../destination/form/validation.ts'
 import { AttemptView, targetText } from '../../kinds/kinds.tsx'
 import { urlAdvice, urlProblem } from '../../kinds/webhook/form/validation.ts'
@@ -72,7 +72,7 @@ export function DestinationStep({ source, destinations, chosen, onChoose, onNext
                 <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
                   {chosen.name}
                 </Text>
-                <Note style={{ overflowWrap: 'anywhere' }}>{targetText(chosen)}</Note>
+                <LongNote>{targetText(chosen)}</LongNote>
               </div>
             )
           )}
@@ -199,9 +199,7 @@ function Test({ destination, onNext }: { destination: Destination; onNext: () =>
   return (
     <Paper withBorder p="md" component="section" aria-labelledby="test-title">
       <Stack gap="sm">
-        <Title order={3} size="h5" id="test-title">
-          Test the destination
-        </Title>
+        <SmallTitle id="test-title">Test the destination</SmallTitle>
         <Note>Sends a sample message and shows the response. The message is not stored and not counted.</Note>
         <Group>
           <Button onClick={send} loading={test.isPending} disabled={!isAdmin} variant={test.data?.success ? 'default' : 'filled'}>

@@ -1,7 +1,7 @@
 // The first step: the write key, code to copy, and the first message when it arrives. Rejected calls are shown too, because a wrong write key
 // is the most common reason why no message arrives.
 
-import { Alert, Button, Group, List, Loader, NativeSelect, Paper, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
+import { Alert, Button, Group, List, Loader, NativeSelect, Paper, Stack, Text, VisuallyHidden } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Answer, Schemas } from '../../api/client.ts'
@@ -12,7 +12,7 @@ import { entered } from '../../components/inputs.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Snippets } from '../../components/snippets.tsx'
-import { LinkButton, Note, Time, useNow, ViewLink } from '../../components/styled.tsx'
+import { LinkButton, LongText, Note, SmallTitle, Time, useNow, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { isLoopback } from '../../text/snippets.ts'
 import { recentRejections } from './progress.ts'
@@ -112,9 +112,7 @@ export function SendStep({ source, sources, onSource, onNext }: SendStepProps) {
           )}
           {recent.length > 0 && (
             <Stack gap="sm">
-              <Title order={3} size="h5">
-                Recently rejected
-              </Title>
+              <SmallTitle>Recently rejected</SmallTitle>
               <RejectedCalls
                 rows={recent}
                 label="Rejected calls"
@@ -141,9 +139,7 @@ function Waiting({ live, beganMs }: { live: LiveState; beganMs: number }) {
       <Group gap="sm" wrap="nowrap" align="flex-start">
         <Loader size="sm" mt={4} aria-hidden="true" />
         <div>
-          <Title order={3} size="h5">
-            Waiting for the first message
-          </Title>
+          <SmallTitle>Waiting for the first message</SmallTitle>
           <Note>
             {live.is === 'waiting'
               ? `The live stream is not available (${live.problem.message}) Checking every few seconds instead.`
@@ -177,15 +173,13 @@ function Arrived({ message, sourceName, isNew, onNext }: { message: Message; sou
   const { id, type, event, userId, anonymousId, receivedAt } = message
   return (
     <Stack gap="sm">
-      <Title order={3} size="h5">
-        {isNew ? 'Message received and stored' : 'Last message received'}
-      </Title>
-      <Text size="sm" component="div" style={{ overflowWrap: 'anywhere' }}>
+      <SmallTitle>{isNew ? 'Message received and stored' : 'Last message received'}</SmallTitle>
+      <LongText component="div">
         <b>{event ?? type}</b>
         {event !== null && ` · ${type}`}
         {userId === null ? anonymousId !== null && ` · anonymous user ${anonymousId}` : ` · user ${userId}`} · source {sourceName} ·{' '}
         <Time at={receivedAt} relative />
-      </Text>
+      </LongText>
       {message.message !== null && <Json value={message.message} label="the message" maxHeight={260} />}
       <Group>
         <Button onClick={onNext}>Next: add a destination</Button>
