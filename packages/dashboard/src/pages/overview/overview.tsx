@@ -7,10 +7,10 @@ import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, SectionTitle, Time } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
-import { PeriodChoice } from '../sources/source-badges.tsx'
 import { Attention } from './attention-list.tsx'
 import { LedgerSection } from './ledger-section.tsx'
-import { periodOf, span, totalsOf } from './periods.ts'
+import { PeriodChoice, usePeriod } from './period-choice.tsx'
+import { span, totalsOf } from './periods.ts'
 import { Tiles } from './tiles.tsx'
 import { useOverview } from './use-overview.ts'
 
@@ -19,7 +19,7 @@ const Charts = lazy(() => import('./charts.tsx'))
 
 export default function OverviewPage() {
   const [params] = useSearchState()
-  const period = periodOf(params.get('period'))
+  const period = usePeriod()
   const { nowMs, destinations, totals, ledger, series, earlier, attention, stale, retry } = useOverview(period)
 
   const hasAccepted = totals.data?.data.some(({ accepted }) => accepted > 0)

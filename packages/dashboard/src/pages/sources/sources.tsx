@@ -15,8 +15,9 @@ import { NameLink, Note, SecondaryButton, SectionTitle } from '../../components/
 import { useSession } from '../../session/session.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
+import { PeriodChoice, usePeriod } from '../overview/period-choice.tsx'
 import { NameDialog } from './name-dialog.tsx'
-import { PeriodChoice, SourceBadges, usePeriod } from './source-badges.tsx'
+import { SourceBadges } from './source-badges.tsx'
 import { useVolumes, type Volume, type VolumeState } from './use-volumes.ts'
 
 type Source = Schemas['Source']
