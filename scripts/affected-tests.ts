@@ -1,5 +1,5 @@
 // Which test files a change can affect, from the import graph. A file also depends on files that it names in other ways: `new URL('./thread.ts',
-// import.meta.url)`, `join(import.meta.dirname, '..', 'cli.ts')`, and on all files of a package whose folder or specifier it names.
+// import.meta.url)`, `join(import.meta.dirname, '..', 'cli.ts')`, and on all files in a folder or package that it names.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
@@ -26,7 +26,7 @@ export function affectedTests(root: string, changed: readonly string[], tests: r
   const affected = new Set<string>()
   const untraced: string[] = []
   for (const file of changed) {
-    const reached = new Set([file])
+    const reached = new Set([file, ...foldersOf(file)])
     for (const one of reached) for (const dependent of dependents.get(one) ?? []) reached.add(dependent)
     const found = tests.filter((test) => reached.has(test))
     if (found.length === 0) untraced.push(file)
@@ -35,7 +35,13 @@ export function affectedTests(root: string, changed: readonly string[], tests: r
   return { tests: tests.filter((test) => affected.has(test)), untraced }
 }
 
-/** For each file, the files that name it. */
+/** `docs/guide/`, `docs/` for `docs/guide/alerts.md`. */
+function foldersOf(file: string): string[] {
+  const parts = file.split('/').slice(0, -1)
+  return parts.map((_, at) => `${parts.slice(0, at + 1).join('/')}/`)
+}
+
+/** For each file or folder, the files that name it. */
 function dependentsOf(root: string): ReadonlyMap<string, ReadonlySet<string>> {
   const dependents = new Map<string, Set<string>>()
   const files = globSync(CODE, { cwd: root, exclude: (name) => name === 'node_modules' || name === 'dist' })
@@ -56,13 +62,16 @@ function namedIn(root: string, file: string, files: readonly string[]): Set<stri
     const inside = relative(root, path)
     if (inside === '' || inside.startsWith('..') || inside.startsWith('node_modules') || !existsSync(path)) return
     if (statSync(path).isFile()) named.add(inside)
-    else if (/^packages\/[^/]+$/.test(inside)) for (const one of files) if (one.startsWith(`${inside}/src/`)) named.add(one)
+    else if (/^packages\/[^/]+$/.test(inside)) files.filter((one) => one.startsWith(`${inside}/src/`)).forEach((one) => named.add(one))
+    // These are named to find something in them.
+    else if (!/^(packages|e2e|scripts|bench|examples)$/.test(inside)) named.add(`${inside}/`)
   }
   for (const [, quoted = ''] of text.matchAll(QUOTED)) {
     if (quoted === '#platform') for (const name of ['node', 'web']) add(join(root, `packages/node/src/platform/${name}.ts`))
     else if (quoted.startsWith('@switchyard/')) add(entryOf(root, quoted))
     else if (/^\.{1,2}\//.test(quoted)) add(resolve(root, dirname(file), quoted))
-    else if (/^[\w-]+\/[\w@./-]+$/.test(quoted)) add(join(root, quoted))
+    // Of a pattern such as `docs/**/*.md`, the folder.
+    else if (/^[\w-]+\/[\w@./*{},-]+$/.test(quoted)) add(join(root, quoted.replace(/[*{].*/, '')))
   }
   for (const [, list = ''] of text.matchAll(JOINED)) {
     const parts = Array.from(list.matchAll(/'([^']+)'/g), ([, part]) => part as string)

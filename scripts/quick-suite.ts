@@ -1,26 +1,29 @@
-// The quick suite, which `npm test` runs: what finds most mistakes within minutes. Whether a file is in it depends on its CPU time (`node scripts/tests.ts
-// --all --slowest` prints it) and on what it finds that no cheaper file finds. `npm run test:all` runs the rest, too.
+// Which test files there are, and which of them are in the quick suite, which `npm test` runs: those that find most mistakes within minutes. Whether a file
+// is in it depends on its CPU time (`node scripts/tests.ts --all --slowest` prints it) and on what it finds that no cheaper file finds. `npm run test:all`
+// also runs the rest.
+
+export const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
 
 /** The main journeys through the whole system. All other files of e2e/ and examples/ are in the rest. */
 const JOURNEYS: readonly string[] = [
-  'e2e/control/api-description.test.ts',
-  'e2e/delivery/batch-delivery.test.ts',
   'e2e/clients/clients.test.ts',
-  'e2e/command-line/resources.test.ts',
-  'e2e/operations/crash.test.ts',
-  'e2e/dashboard/journeys.test.ts',
-  'e2e/privacy/deletions.test.ts',
-  'e2e/installation/demo.test.ts',
-  'e2e/control/how-is-my-destination.test.ts',
   'e2e/cluster/nodes.test.ts',
+  'e2e/command-line/resources.test.ts',
+  'e2e/control/api-description.test.ts',
+  'e2e/control/how-is-my-destination.test.ts',
+  'e2e/control/where-is-my-event.test.ts',
+  'e2e/dashboard/journeys.test.ts',
+  'e2e/delivery/batch-delivery.test.ts',
   'e2e/delivery/paused-destination.test.ts',
-  'e2e/privacy/privacy.test.ts',
-  'e2e/documentation/reference.test.ts',
   'e2e/delivery/several-urls.test.ts',
-  'e2e/structure.test.ts',
+  'e2e/documentation/reference.test.ts',
+  'e2e/import-rules.test.ts',
+  'e2e/operations/crash.test.ts',
+  'e2e/privacy/deletions.test.ts',
+  'e2e/privacy/privacy.test.ts',
   'e2e/receivers/webhook-messages.test.ts',
   'e2e/receivers/webhook-requests.test.ts',
-  'e2e/control/where-is-my-event.test.ts',
+  'e2e/structure.test.ts',
 ]
 
 /** Files beside the code that use more than three seconds of CPU time. Of those, only the main path of a message, the conformance of both stores and a kill are in the quick suite. */
@@ -77,6 +80,7 @@ const EXPENSIVE: readonly string[] = [
   'packages/server/src/store/postgres/replaying.test.ts',
   'packages/server/src/store/postgres/rows/deliveries.test.ts',
   'packages/server/src/store/postgres/schema/retention.test.ts',
+  'packages/server/src/store/sqlite/crash.test.ts',
   'packages/server/src/store/sqlite/deletions.test.ts',
   'packages/server/src/store/sqlite/disk-full.test.ts',
   'packages/server/src/store/sqlite/migration/encrypt-credentials.test.ts',
@@ -89,3 +93,39 @@ export function isQuick(file: string): boolean {
 
 /** For the check that each of them exists. */
 export const LISTED = [...JOURNEYS, ...EXPENSIVE]
+
+/** The slowest files, slowest first. The order of the others hardly matters. */
+export const LONGEST: readonly string[] = [
+  'packages/server/src/store/postgres/postgres.test.ts',
+  'e2e/cluster/killed-nodes.test.ts',
+  'packages/server/src/store/sqlite/sqlite.test.ts',
+  'e2e/cluster/network-partition.test.ts',
+  'e2e/dashboard/destination-code.test.ts',
+  'e2e/cluster/killed-server.test.ts',
+  'e2e/dashboard/views.test.ts',
+  'packages/server/src/delivery/supervision/hosts.test.ts',
+  'e2e/dashboard/loading.test.ts',
+  'e2e/cluster/frozen-node.test.ts',
+  'e2e/documentation/docs.test.ts',
+  'e2e/operations/disk-full.test.ts',
+  'e2e/dashboard/integrations.test.ts',
+  'e2e/installation/demo.test.ts',
+  'e2e/command-line/operations.test.ts',
+  'e2e/cluster/dead-destination.test.ts',
+  'e2e/dashboard/hostile-text.test.ts',
+  'e2e/cluster/rolling-restart.test.ts',
+  'e2e/dashboard/journeys.test.ts',
+  'e2e/ingest/saturated-ingest.test.ts',
+  'e2e/cluster/processes.test.ts',
+  'e2e/store/on-postgresql.test.ts',
+  'e2e/packages/packages.test.ts',
+  'e2e/documentation/documentation.test.ts',
+  'e2e/operations/crash.test.ts',
+  'packages/server/src/store-migration/migrate-store.test.ts',
+  'e2e/store/migrate-store.test.ts',
+  'e2e/installation/first-start.test.ts',
+  'packages/server/src/delivery/supervision/senders.test.ts',
+  'packages/server/src/installation/maintenance.test.ts',
+  'packages/server/src/store/postgres/session/closing.test.ts',
+  'packages/node/test/retry.test.ts',
+]

@@ -16,7 +16,7 @@ import { Worker } from 'node:worker_threads'
 import { programs } from '../packages/server/src/store/postgres/fixtures/postgres-programs.ts'
 import { createInitialData, createTemplate, PostgresServer } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { affectedTests, changedFiles } from './affected-tests.ts'
-import { isQuick } from './quick-suite.ts'
+import { isQuick, LONGEST, TEST_FILES } from './quick-suite.ts'
 
 const root = join(import.meta.dirname, '..')
 /** After this time a hanging test fails. The longest file takes a fraction of it. */
@@ -25,42 +25,6 @@ const HUNG_SECONDS = 1_200
 const FILES_AT_ONCE = availableParallelism() + 2
 /** Two busy loops for each core, so that a test gets at most a third of the processor. */
 const BUSY_LOOPS = availableParallelism() * 2
-const TEST_FILES = ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'e2e/**/*.test.ts']
-/** The slowest files, slowest first. The order of the others hardly matters. */
-const FIRST = [
-  'packages/server/src/store/postgres/postgres.test.ts',
-  'e2e/cluster/killed-nodes.test.ts',
-  'packages/server/src/store/sqlite/sqlite.test.ts',
-  'e2e/cluster/network-partition.test.ts',
-  'e2e/dashboard/destination-code.test.ts',
-  'e2e/cluster/killed-server.test.ts',
-  'e2e/dashboard/views.test.ts',
-  'packages/server/src/delivery/supervision/hosts.test.ts',
-  'e2e/dashboard/loading.test.ts',
-  'e2e/cluster/frozen-node.test.ts',
-  'e2e/documentation/docs.test.ts',
-  'e2e/operations/disk-full.test.ts',
-  'e2e/dashboard/integrations.test.ts',
-  'e2e/installation/demo.test.ts',
-  'e2e/command-line/operations.test.ts',
-  'e2e/cluster/dead-destination.test.ts',
-  'e2e/dashboard/hostile-text.test.ts',
-  'e2e/cluster/rolling-restart.test.ts',
-  'e2e/dashboard/journeys.test.ts',
-  'e2e/ingest/saturated-ingest.test.ts',
-  'e2e/cluster/processes.test.ts',
-  'e2e/store/on-postgresql.test.ts',
-  'e2e/packages/packages.test.ts',
-  'e2e/documentation/documentation.test.ts',
-  'e2e/operations/crash.test.ts',
-  'packages/server/src/store-migration/migrate-store.test.ts',
-  'e2e/store/migrate-store.test.ts',
-  'e2e/installation/first-start.test.ts',
-  'packages/server/src/delivery/supervision/senders.test.ts',
-  'packages/server/src/installation/maintenance.test.ts',
-  'packages/server/src/store/postgres/session/closing.test.ts',
-  'packages/node/test/retry.test.ts',
-]
 
 const { values, positionals } = parseArgs({
   options: {
@@ -75,7 +39,7 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 })
-const rank = (file: string): number => (FIRST.includes(file) ? FIRST.indexOf(file) : FIRST.length)
+const rank = (file: string): number => (LONGEST.includes(file) ? LONGEST.indexOf(file) : LONGEST.length)
 const files = asked(positionals).sort((a, b) => rank(a) - rank(b) || a.localeCompare(b))
 if (files.length === 0 && values.changed) {
   console.log('No test is affected.')
