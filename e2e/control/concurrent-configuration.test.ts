@@ -93,6 +93,7 @@ async function ran(
 ): Promise<string> {
   const { signal } = new AbortController()
   const api = createApi({ url: given.url, token: TOKEN, signal })
+  const original = { get: api.get.bind(api), post: api.post.bind(api) }
   const said: string[] = []
   const stream = { write: (text: string) => said.push(text) }
   const interrupted = async (to: string, answering: Promise<JsonObject>): Promise<JsonObject> => {
@@ -109,11 +110,10 @@ async function ran(
     json: false,
     ask: null,
     env: {},
-    api: {
-      ...api,
-      get: (to, query) => interrupted(to, api.get(to, query)),
-      post: (to, body, query) => interrupted(to, api.post(to, body, query)),
-    },
+    api: Object.assign(api, {
+      get: (...args: Parameters<typeof original.get>) => interrupted(args[0], original.get(...args)),
+      post: (...args: Parameters<typeof original.post>) => interrupted(args[0], original.post(...args)),
+    }),
     out: createOutput({ stdout: stream, stderr: stream, json: false, colours: false }),
     signal,
   }

@@ -115,7 +115,7 @@ test('docs/guide/delivery.md has the numbers of the code, and no others', () => 
     ['batch.lingerMs', `${count(given.batch.lingerMs)} ms`],
     ['MAX_RESPONSE_BYTES', kb(MAX_RESPONSE_BYTES)],
     ['RESPONSE_START_BYTES', kb(RESPONSE_START_BYTES)],
-    ['HISTORICAL_MS', hours(constantIn('routing/plan.ts', 'HISTORICAL_MS'))],
+    ['HISTORICAL_MS', hours(constantIn('routing/route-messages.ts', 'HISTORICAL_MS'))],
     ['DEDUP_MS', hours(constantIn('store/sqlite/store.ts', 'DEDUP_MS'))],
     ['SWITCHYARD_RETENTION_DAYS', `${SETTINGS.retentionDays.fallback} days`],
   ])
