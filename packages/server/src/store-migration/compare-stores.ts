@@ -25,11 +25,11 @@ export async function compareStores(source: MigrationSource, target: MigrationTa
     if (expected !== found) problems.push(`${table}: ${expected} rows in the file, ${found} in PostgreSQL`)
     counts[table] = found
   }
-  const ledger = source.ledger()
-  problems.push(...differences('the ledger', ledger, await target.ledger()))
-  problems.push(...differences('the recount', source.recount(), await target.recount()))
-  problems.push(...quarantineDifferences('the count', source.sourceCounts(), await target.sourceCounts()))
-  problems.push(...quarantineDifferences('the recount', await source.recountQuarantined(), await target.recountQuarantined()))
+  const ledger = source.books.ledger()
+  problems.push(...differences('the ledger', ledger, await target.books.ledger()))
+  problems.push(...differences('the recount', source.books.recount(), await target.books.recount()))
+  problems.push(...quarantineDifferences('the count', source.books.sourceCounts(), await target.books.sourceCounts()))
+  problems.push(...quarantineDifferences('the recount', await source.books.recountQuarantined(), await target.books.recountQuarantined()))
   return { problems, counts, destinations: ledger.length }
 }
 

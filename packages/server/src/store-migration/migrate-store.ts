@@ -308,7 +308,7 @@ class Migration {
       to,
       counts,
       messages: this.#source.messages(),
-      destinations: comparison?.destinations ?? this.#source.ledger().length,
+      destinations: comparison?.destinations ?? this.#source.books.ledger().length,
     }
   }
 

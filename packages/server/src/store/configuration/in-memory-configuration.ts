@@ -15,7 +15,8 @@ export class InMemoryConfiguration {
     this.#onDestinationDeleted = onDestinationDeleted
   }
 
-  get current(): Configuration {
+  /** As of the last commit that this process knows about. */
+  get configuration(): Configuration {
     return this.#current
   }
 

@@ -7,7 +7,11 @@ import type { Encryption } from '../../destinations/port/kind.ts'
 import { HIDDEN, hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { AttemptDoc } from '../encoding/attempt-doc.ts'
+import type { Sql } from '../encoding/sql.ts'
+import type { RowId } from '../store.ts'
 import { destinationWithoutSecrets, type StoredDestination } from './stored-destination.ts'
+
+const PAGE_ROWS = 1_000
 
 /** Encryption with one key. Texts that are already encrypted must be encrypted with that key, and stay unchanged. */
 export function encryptionWith(box: SecretBox): Encryption {
@@ -46,4 +50,29 @@ export function redactAudit(text: string): string | undefined {
   }
   const written = JSON.stringify(hidden)
   return written === JSON.stringify(entry) ? undefined : written
+}
+
+/** The columns that may have such texts, in rows in which another column, or the same, is like a pattern. */
+export const REDACTED = [
+  { table: 'attempts', column: 'doc', tested: 'doc', pattern: '{"u":["%?%', redact: redactAttempt },
+  { table: 'audit', column: 'before', tested: 'action', pattern: 'destination.%', redact: redactAudit },
+  { table: 'audit', column: 'after', tested: 'action', pattern: 'destination.%', redact: redactAudit },
+] as const
+
+/** Texts in a column with credentials, without them, in pages, because there may be millions of attempts. */
+export async function* redactedTexts<Id extends RowId>(
+  sql: Sql<Id>,
+  { table, column, tested, pattern, redact }: (typeof REDACTED)[number],
+): AsyncGenerator<{ id: Id; text: string }[]> {
+  const page = `SELECT id, ${column} AS text FROM ${table} WHERE id > ? AND ${column} IS NOT NULL AND ${tested} LIKE ? ORDER BY id LIMIT ${PAGE_ROWS}`
+  for (let after = sql.order.oldest; ; ) {
+    const rows = await sql.all<{ id: Id; text: string }>(page, [after, pattern])
+    yield rows.flatMap(({ id, text }) => {
+      const redacted = redact(text)
+      return redacted === undefined ? [] : [{ id, text: redacted }]
+    })
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < PAGE_ROWS) return
+    after = last.id
+  }
 }

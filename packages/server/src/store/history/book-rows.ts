@@ -53,11 +53,10 @@ export interface InspectedRows extends Pick<BookRows, 'ledger' | 'recount' | 'so
 
 export function inspectedRows<Id extends RowId>(
   sql: Sql<Id>,
-  own: Omit<InspectedRows, 'recountQuarantined' | 'oldestMessageAtMs' | 'textsWithSecrets'>,
+  own: Omit<InspectedRows, 'oldestMessageAtMs' | 'textsWithSecrets'>,
 ): InspectedRows {
   return {
     ...own,
-    recountQuarantined: () => recountQuarantined(sql),
     async oldestMessageAtMs() {
       const [row] = await sql.all<{ seq: Id }>('SELECT seq FROM segments ORDER BY seq LIMIT 1')
       return row === undefined ? null : sql.order.msOf(row.seq)

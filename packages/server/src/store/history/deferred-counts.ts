@@ -1,6 +1,7 @@
 // Counts that no request waits for: rejected calls and messages of suppressed users. They are added up on the main thread while earlier counts
 // are being committed. This way, any number of rejected calls needs only one row per source and code, and no queue builds up.
 
+import { singleFlight } from '../../timing/single-flight.ts'
 import type { Rejection } from '../store.ts'
 
 export interface CountBatch {
@@ -12,7 +13,6 @@ export class DeferredCounts {
   readonly #write: (counts: CountBatch) => Promise<unknown>
   #rejections = new Map<string, Rejection>()
   #suppressed = new Map<string, number>()
-  #writing: Promise<void> | null = null
 
   constructor(write: (counts: CountBatch) => Promise<unknown>) {
     this.#write = write
@@ -31,14 +31,7 @@ export class DeferredCounts {
   }
 
   /** Resolves when all earlier counts are written, or could not be written because the store is closing. */
-  flush(): Promise<void> {
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = null
-    })
-    return this.#writing
-  }
-
-  async #writeAll(): Promise<void> {
+  readonly flush = singleFlight(async (): Promise<void> => {
     while (this.#rejections.size > 0 || this.#suppressed.size > 0) {
       const counts: CountBatch = { rejections: [...this.#rejections.values()], suppressed: [...this.#suppressed] }
       this.#rejections = new Map()
@@ -49,5 +42,5 @@ export class DeferredCounts {
         return
       }
     }
-  }
+  })
 }

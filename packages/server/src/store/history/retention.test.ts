@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Droppers, RetentionRuns, retentionLines } from './retention.ts'
+import { type Droppers, retentionLines, retentionRuns } from './retention.ts'
 
 const DAY_MS = 86_400_000
 const NOON_MS = Date.UTC(2026, 5, 15, 12)
@@ -49,7 +49,7 @@ test('nothing is dropped before the messages of the same time', () => {
 
 test('a run drops messages in quarantine first, then messages, and repeats each step until nothing is left', async () => {
   const { calls, drop } = recorded(2)
-  await new RetentionRuns({ retentionDays: 30, quarantineDays: 14, drop, isClosed: () => false }).run(NOON_MS)
+  await retentionRuns({ retentionDays: 30, quarantineDays: 14, drop, isClosed: () => false })(NOON_MS)
   assert.deepEqual(calls, [
     'quarantined 14',
     'quarantined 14',
@@ -66,15 +66,15 @@ test('a run drops messages in quarantine first, then messages, and repeats each 
 
 test('a call during a run waits for that run, and the next call begins a new one', async () => {
   const { calls, drop } = recorded(1)
-  const runs = new RetentionRuns({ retentionDays: 30, quarantineDays: null, drop, isClosed: () => false })
+  const runs = retentionRuns({ retentionDays: 30, quarantineDays: null, drop, isClosed: () => false })
   assert.equal(runs.running, null)
-  const run = runs.run(NOON_MS)
+  const run = runs(NOON_MS)
   assert.equal(runs.running, run)
-  assert.equal(runs.run(NOON_MS + DAY_MS), run)
+  assert.equal(runs(NOON_MS + DAY_MS), run)
   await run
   assert.equal(runs.running, null)
   assert.equal(calls.length, 5)
-  await runs.run(NOON_MS)
+  await runs(NOON_MS)
   assert.equal(calls.length, 10)
 })
 
@@ -83,7 +83,7 @@ test('a run stops in the middle of its steps when the store is closed', async ()
   const { calls, drop } = recorded(1_000, (call) => {
     isClosed ||= call === 'audit'
   })
-  await new RetentionRuns({ retentionDays: 30, quarantineDays: null, drop, isClosed: () => isClosed }).run(NOON_MS)
+  await retentionRuns({ retentionDays: 30, quarantineDays: null, drop, isClosed: () => isClosed })(NOON_MS)
   assert.equal(calls.filter((call) => call.startsWith('audit')).length, 1)
   assert.ok(!calls.some((call) => call.startsWith('jobs') || call.startsWith('stats')))
 })

@@ -1,6 +1,7 @@
 // How long rows are kept, and the run that drops older ones. The adapters drop the rows: see their retention.ts.
 
 import { runInSteps } from '../../timing/run-in-steps.ts'
+import { singleFlight } from '../../timing/single-flight.ts'
 
 const DAY_MS = 86_400_000
 /** More than a year, so that the same time of last year can be looked up. */
@@ -48,29 +49,9 @@ export interface RetentionOptions {
   isClosed: () => boolean
 }
 
-export class RetentionRuns {
-  readonly #options: RetentionOptions
-  #running: Promise<void> | null = null
-
-  constructor(options: RetentionOptions) {
-    this.#options = options
-  }
-
-  /** Only one run at a time. A call during a run waits for that run. */
-  run(nowMs: number): Promise<void> {
-    this.#running ??= this.#drop(nowMs).finally(() => {
-      this.#running = null
-    })
-    return this.#running
-  }
-
-  /** The run in progress, if any. */
-  get running(): Promise<void> | null {
-    return this.#running
-  }
-
-  async #drop(nowMs: number): Promise<void> {
-    const { retentionDays, quarantineDays, drop, isClosed } = this.#options
+/** Drops what is older than its retention time. Only one run at a time: a call during a run waits for that run. */
+export function retentionRuns({ retentionDays, quarantineDays, drop, isClosed }: RetentionOptions) {
+  return singleFlight(async (nowMs: number): Promise<void> => {
     const { quarantinedMs, messagesMs, auditMs, statHoursMs } = retentionLines(nowMs, retentionDays, quarantineDays)
     if (quarantinedMs !== null) await runInSteps(() => drop.quarantined(quarantinedMs), isClosed)
     await drop.messages(messagesMs)
@@ -78,5 +59,5 @@ export class RetentionRuns {
     await runInSteps(() => drop.replayJobs(auditMs), isClosed)
     await drop.endDeletions(messagesMs)
     await runInSteps(() => drop.stats(messagesMs, statHoursMs), isClosed)
-  }
+  })
 }

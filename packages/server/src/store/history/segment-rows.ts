@@ -103,7 +103,7 @@ async function* segments<Id extends RowId>(sql: Sql<Id>, seqs: readonly Id[]): A
     const found = new Map(rows.map((row) => [row.seq, row]))
     for (const seq of some) {
       const row = found.get(seq)
-      if (row !== undefined) yield Object.assign(row, { absent: absentIndexes(row.absent), browser: isTrue(row.browser) })
+      if (row !== undefined) yield Object.assign(row, { absent: absentIndexes(row.absent) })
     }
   }
 }
@@ -130,7 +130,7 @@ export async function* readSegments<Id extends RowId>(
 
 export function bodyOf<Id extends RowId>(row: StoredContent<Id>, body: Uint8Array): SegmentBody {
   const { sourceId, receivedAtMs, ip, browser, trace, absent } = row
-  const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace: readTrace(trace) }
+  const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser: isTrue(browser), trace: readTrace(trace) }
   if (row.violations !== null) about.violations = readViolations(row.violations)
   return new SegmentBody(body, about, absentIndexes(absent))
 }

@@ -4,6 +4,7 @@
 // node has confirmed that it sends no more messages of the users (see deleted-users.ts) and, with suppression, that it has committed
 // those that it was accepting. If a node does not confirm, the request waits until the node's lease has expired.
 
+import { singleFlight } from '../../timing/single-flight.ts'
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { completeStep } from '../deletions/deletion-completion.ts'
 import { type DeletionAnswers, DeletionReads } from '../deletions/deletion-reads.ts'
@@ -59,7 +60,6 @@ export class Deleting extends Deletions<Change, Written, string> {
   /** The configuration version that this node has, and the one that it has confirmed to the others. */
   #version = -1
   #confirmed = -1
-  #confirming: Promise<void> | null = null
 
   constructor(context: MessageContext, tools: Tools) {
     super({ ...context, change: (work) => tools.changes.change(work), secrets: tools.secrets, reads: readsOf(context) }, OLDEST)
@@ -141,14 +141,7 @@ export class Deleting extends Deletions<Change, Written, string> {
   }
 
   /** If it fails, the next heartbeat tries again. Runs one at a time, and repeats if the version has changed meanwhile. */
-  #confirm(): Promise<void> {
-    this.#confirming ??= this.#confirmOnce().finally(() => {
-      this.#confirming = null
-    })
-    return this.#confirming
-  }
-
-  async #confirmOnce(): Promise<void> {
+  readonly #confirm = singleFlight(async (): Promise<void> => {
     const { accepting } = this.#tools
     while (this.#confirmed !== this.#version && !this.#context.isClosed()) {
       const version = this.#version
@@ -161,7 +154,7 @@ export class Deleting extends Deletions<Change, Written, string> {
       )
       this.#confirmed = version
     }
-  }
+  })
 
   /** Called in the transaction of settlements that may contain data of users, before anything is written. */
   async withoutUsers(ask: Ask, settlements: readonly Settlement[]): Promise<Settlement[]> {

@@ -10,7 +10,7 @@ import type { SettingRows } from '../configuration/configuration-rows.ts'
 import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
 import { dropAudit } from '../history/audit-log.ts'
 import { booksOf } from '../history/books.ts'
-import { RetentionRuns } from '../history/retention.ts'
+import { retentionRuns } from '../history/retention.ts'
 import { dropStats } from '../history/stats.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import { type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable } from '../store.ts'
@@ -150,7 +150,7 @@ class Postgres implements PostgresStore {
   readonly channel: LiveChannel
   readonly #database: Database
   readonly #closeAll: () => void
-  readonly #retentionRuns: RetentionRuns
+  readonly #dropExpired: ReturnType<typeof retentionRuns>
   readonly #onTrouble: (error: unknown) => void
   readonly #shared: SharedConfiguration
   readonly resources: Store['resources'] & CommonConfigurationStore
@@ -242,7 +242,7 @@ class Postgres implements PostgresStore {
       inspect: (deadlineMs) => inspect(database, deadlineMs),
       addStats: (rows) => stats.add(rows),
     }
-    this.#retentionRuns = new RetentionRuns({
+    this.#dropExpired = retentionRuns({
       retentionDays: options.retentionDays,
       quarantineDays: options.quarantineDays ?? null,
       drop: {
@@ -309,7 +309,7 @@ class Postgres implements PostgresStore {
 
   /** Rows are dated by the server's clock. That of this machine may be wrong. */
   async dropExpired(nowMs = this.membership.serverMs()): Promise<void> {
-    await this.#retentionRuns.run(nowMs)
+    await this.#dropExpired(nowMs)
     this.#resume()
   }
 
@@ -338,7 +338,7 @@ class Postgres implements PostgresStore {
   }
 
   async #leave(): Promise<boolean> {
-    await Promise.allSettled([...this.#background, this.#retentionRuns.running])
+    await Promise.allSettled([...this.#background, this.#dropExpired.running])
     await this.#shared.close()
     return await this.membership.leave()
   }

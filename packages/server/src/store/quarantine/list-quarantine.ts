@@ -4,7 +4,7 @@ import { groupBy } from '../history/group-by.ts'
 import { withOnly } from '../history/message-content.ts'
 import { rowCursorOf } from '../history/paging.ts'
 import { readSegments } from '../history/segment-rows.ts'
-import type { Page, PageRequest, QuarantinedMessage, QuarantineFilter, RowId } from '../store.ts'
+import type { QuarantinedMessage, QuarantineStore, RowId } from '../store.ts'
 import type { QuarantineReadRows, QuarantineRow } from './quarantine-rows.ts'
 
 /** The maximum size of the bodies that one page reads: about 100 ms of parsing. */
@@ -13,9 +13,7 @@ const BYTES_PER_PAGE = 8 * 1024 * 1024
 const LAST_INDEX = 2 ** 31 - 1
 
 /** The methods of the port that only read. They may run in another thread. */
-export interface QuarantineReads {
-  list(filter: QuarantineFilter, page: PageRequest & { oldestFirst?: boolean }): Promise<Page<QuarantinedMessage>>
-  find(ids: readonly string[]): Promise<readonly QuarantinedMessage[]>
+export interface QuarantineReads extends Pick<QuarantineStore, 'list' | 'find'> {
   /** The ids of the oldest messages, of those that were received before a time. */
   idsBefore(beforeMs: number, limit: number): Promise<string[]>
 }

@@ -27,7 +27,11 @@ async function openFile(t: TestContext) {
     rmSync(folder, { recursive: true, force: true })
   })
   const open = (): ConfigurationFile =>
-    new ConfigurationFile({ writer, reader, secretBox: createSecretBox('a key'), nowMs: () => 1, onDestinationDeleted: () => {} })
+    new ConfigurationFile(
+      { writer, reader, nowMs: () => 1, consumer: () => null, isClosed: () => false, run: () => {} },
+      createSecretBox('a key'),
+      () => {},
+    )
   const file = open()
   return {
     file,
@@ -36,14 +40,14 @@ async function openFile(t: TestContext) {
     stored: async () => {
       const again = open()
       await again.load()
-      return again.current
+      return again.configuration
     },
   }
 }
 
 test('if one write of a change fails, nothing of the change is written, and the next change succeeds', async (t) => {
   const { file, configuring, stored } = await openFile(t)
-  const before = file.current
+  const before = file.configuration
   let told = 0
   file.listen(() => told++)
   const source = { ...SOURCE, id: 'src_1', createdAtMs: 1 }
@@ -52,7 +56,7 @@ test('if one write of a change fails, nothing of the change is written, and the 
     change.create('sources', source)
   })
   await assert.rejects(twice, /UNIQUE/)
-  assert.equal(file.current, before)
+  assert.equal(file.configuration, before)
   assert.equal(told, 0)
   const { id } = await configuring.createSource(SOURCE)
   assert.equal(told, 1)
@@ -69,22 +73,22 @@ test('after a series of changes, the configuration in memory equals the file', a
   const token = await configuring.createToken({ name: 'a token', role: 'viewer', hash: 'a hash' })
   await configuring.createToken({ name: 'another token', role: 'admin', hash: 'another hash' })
   assert.equal(await file.change((change) => suppress(change, sourceIds, ['a', 'b'], 1)), 4)
-  assert.deepEqual(file.current, await stored())
+  assert.deepEqual(file.configuration, await stored())
   await configuring.updateSource(other.id, { name: 'renamed' })
   await configuring.deleteSource(one.id)
   await configuring.deleteDestination(gone.id)
   await configuring.deleteToken(token.id)
   assert.equal(await file.change((change) => unsuppress(change, 'a', null)), 2)
   assert.equal(await file.change((change) => unsuppress(change, 'b', other.id)), 1)
-  assert.deepEqual(file.current, await stored())
-  assert.deepEqual([...file.current.suppressions.keys()], [one.id])
+  assert.deepEqual(file.configuration, await stored())
+  assert.deepEqual([...file.configuration.suppressions.keys()], [one.id])
 })
 
 test('a change of many resources copies their map once, and does not modify the previous configuration', async (t) => {
   const { file, configuring, stored } = await openFile(t)
   const { id } = await configuring.createSource(SOURCE)
   for (let nth = 0; nth < 3; nth++) await configuring.createDestination(destinationOf({ sourceIds: [id] }))
-  const before = file.current
+  const before = file.configuration
   const [first, second, third] = before.destinations.values()
   assert.ok(first && second && third)
   await file.change(async (change) => {
@@ -97,13 +101,13 @@ test('a change of many resources copies their map once, and does not modify the 
   })
   assert.deepEqual([...before.destinations.values()], [first, second, third])
   assert.deepEqual(
-    [...file.current.destinations.values()],
+    [...file.configuration.destinations.values()],
     [
       { ...first, name: 'renamed' },
       { ...second, sourceIds: [] },
     ],
   )
-  assert.deepEqual(file.current, await stored())
+  assert.deepEqual(file.configuration, await stored())
 })
 
 test('an additional command of a change answers after the commit, when listeners have been called', async (t) => {

@@ -8,36 +8,40 @@ import type { ConfigurationChange, ConfigurationChanges, SettingRows, VersionRow
 import { InMemoryConfiguration } from '../configuration/in-memory-configuration.ts'
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../configuration/resource-rows.ts'
 import { decryptDestination, type StoredDestination } from '../configuration/stored-destination.ts'
-import type { Configuration, NewAuditEntry } from '../store.ts'
+import type { Configuration, NewAuditEntry, ShipmentConsumer } from '../store.ts'
 import type { Call, Topics } from './commands/commands.ts'
 import { type Asked, auditNote } from './commands/protocol.ts'
 import type { GroupCommit } from './threads/group-commit.ts'
 import type { ReaderClient } from './threads/reader-client.ts'
 
-export interface ConfigurationFileDeps {
+/** What the parts of the store on the main thread share. */
+export interface MainContext {
   writer: GroupCommit
   reader: ReaderClient
-  secretBox: SecretBox
+  /** Wall-clock time. */
   nowMs: () => number
-  /** Cancels the pending deliveries of a deleted destination. */
-  onDestinationDeleted: (id: string) => void
+  consumer: () => ShipmentConsumer | null
+  isClosed: () => boolean
+  /** Runs work in the background. */
+  run: (work: Promise<void>) => void
 }
 
 export class ConfigurationFile extends InMemoryConfiguration implements ConfigurationChanges {
-  readonly #deps: ConfigurationFileDeps
+  readonly #context: MainContext
   readonly #inTurn = createSerialQueue()
   #secretBox: SecretBox
 
-  constructor(deps: ConfigurationFileDeps) {
-    super(deps.onDestinationDeleted)
-    this.#deps = deps
-    this.#secretBox = deps.secretBox
+  /** `onDestinationDeleted` cancels the pending deliveries of a deleted destination. */
+  constructor(context: MainContext, secretBox: SecretBox, onDestinationDeleted: (id: string) => void) {
+    super(onDestinationDeleted)
+    this.#context = context
+    this.#secretBox = secretBox
   }
 
   change<T>(work: (change: Change) => Promise<T>): Promise<T> {
-    const { writer, reader, nowMs } = this.#deps
+    const { writer, reader, nowMs } = this.#context
     return this.#inTurn(async () => {
-      const change = new Change(this.current, this.#secretBox, reader)
+      const change = new Change(this.configuration, this.#secretBox, reader)
       const result = await work(change)
       const { calls, entry } = change
       // A new key is used, and its audit entry written, even if nothing was encrypted with the old one.
@@ -54,17 +58,13 @@ export class ConfigurationFile extends InMemoryConfiguration implements Configur
     return this.#secretBox
   }
 
-  get configuration(): Configuration {
-    return this.current
-  }
-
   versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
-    return this.#deps.reader.ask('configuration', 'versions', destinationId, below, limit)
+    return this.#context.reader.ask('configuration', 'versions', destinationId, below, limit)
   }
 
   /** Called at the start. Throws SecretBoxError if the key does not decrypt a secret. */
   async load(): Promise<void> {
-    const { reader } = this.#deps
+    const { reader } = this.#context
     const { destinations, ...rest } = await reader.ask('configuration', 'all')
     this.replace({
       ...rest,

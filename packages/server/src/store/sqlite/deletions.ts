@@ -2,27 +2,19 @@
 
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
-import { type SecretStore, type Settlement, type Shipment, type ShipmentConsumer, StoreUnavailable } from '../store.ts'
+import type { HeldShipment } from '../delivery/common-delivery-store.ts'
+import { type SecretStore, type Settlement, StoreUnavailable } from '../store.ts'
 import type { Topics } from './commands/commands.ts'
-import type { Change, ConfigurationFile } from './configuration-file.ts'
+import type { Change, ConfigurationFile, MainContext } from './configuration-file.ts'
 import type { UnfinishedPurge } from './rows/read-configuration.ts'
 import { SQLITE_ROW_ORDER } from './schema/row-ids.ts'
-import type { GroupCommit } from './threads/group-commit.ts'
-import type { ReaderClient } from './threads/reader-client.ts'
 
-export interface SqliteDeletionsDeps {
-  writer: GroupCommit
-  reader: ReaderClient
+interface Tools {
   changes: ConfigurationFile
   secrets: SecretStore
-  nowMs: () => number
-  consumer: () => ShipmentConsumer | null
   deleted: DeletedUsers
   /** Resolves when everything that was given to the store before is committed, or has failed. */
-  release: (shipments: readonly Pick<Shipment, 'id' | 'claim' | 'destinationId'>[]) => Promise<unknown>
-  isClosed: () => boolean
-  /** Runs work in the background. */
-  run: (work: Promise<void>) => void
+  release: (shipments: readonly HeldShipment[]) => Promise<unknown>
 }
 
 /** `reply` resolves after the commit. */
@@ -36,19 +28,25 @@ const CHECKED_MS = 60_000
 const KNOWN_MS = 2_000
 
 export class SqliteDeletions extends Deletions<Change, Written, number> {
-  readonly #deps: SqliteDeletionsDeps
+  readonly #context: MainContext
+  readonly #tools: Tools
   /** The last request that delivery knows of. */
   #known = 0
 
-  constructor(deps: SqliteDeletionsDeps) {
-    super({ ...deps, change: (work) => deps.changes.change(work), reads: deps.reader.topic('deletions', {}) }, SQLITE_ROW_ORDER.oldest)
-    this.#deps = deps
+  constructor(context: MainContext, tools: Tools) {
+    const { changes, secrets } = tools
+    super(
+      { ...context, secrets, change: (work) => changes.change(work), reads: context.reader.topic('deletions', {}) },
+      SQLITE_ROW_ORDER.oldest,
+    )
+    this.#context = context
+    this.#tools = tools
   }
 
   /** Settles it when delivery knows of all requests. The writing thread refuses a settlement that may contain data of a user of a later one. */
   async settle(settlement: Settlement, write: (settlement: Settlement, known: number) => Promise<number | null>): Promise<void> {
     for (;;) {
-      const unknown = await write(this.#deps.deleted.withoutUsers(settlement), this.#known)
+      const unknown = await write(this.#tools.deleted.withoutUsers(settlement), this.#known)
       if (unknown === null) return
       await this.#untilKnown(unknown)
     }
@@ -56,7 +54,7 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
 
   /** Usually a few turns of the event loop: the thread has answered the request before, see begin(). */
   async #untilKnown(request: number): Promise<void> {
-    const { reader, isClosed } = this.#deps
+    const { reader, isClosed } = this.#context
     const lastMs = performance.now() + KNOWN_MS
     while (this.#known < request) {
       if (isClosed()) throw new StoreUnavailable('the store is closed')
@@ -76,7 +74,7 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
   /** Requests up to this one are known: nothing from before them is in memory. */
   start(last: number, unfinished: readonly UnfinishedPurge[]): void {
     this.#known = last
-    for (const purge of unfinished) this.#deps.run(this.purge(purge))
+    for (const purge of unfinished) this.#context.run(this.purge(purge))
   }
 
   protected write(change: Change, draft: DeletionDraft): Written {
@@ -84,23 +82,24 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
   }
 
   protected async begin({ reply }: Written, draft: DeletionDraft): Promise<void> {
-    const { run, release } = this.#deps
+    const { run } = this.#context
     const { num, end, held } = await reply
     // A claim that shared the commit may have been answered just before this reply. Its caller continues only at the end of this turn of the event loop.
     await new Promise(setImmediate)
     run(this.purge({ ...draft, num, end }))
     // Delivery knows about the deletion now, so the delete messages can be claimed. When this resolves, every message that was being
     // written when the request was made has been stored, so that it will be purged, or has failed.
-    await release(held)
+    await this.#tools.release(held)
   }
 
   protected completeStep(after: number, beforeMs: number, pseudonymKey: string): Promise<number | null> {
-    return this.#deps.writer.call('deletions', 'completeStep', [after, beforeMs, pseudonymKey])
+    return this.#context.writer.call('deletions', 'completeStep', [after, beforeMs, pseudonymKey])
   }
 
   /** From this call on, no message that this purge covers is sent any more. */
   async purge({ num, userIds, sourceIds, suppress, end }: UnfinishedPurge): Promise<void> {
-    const { writer, deleted, isClosed } = this.#deps
+    const { writer, isClosed } = this.#context
+    const { deleted } = this.#tools
     // With suppression, the first step sets the end of the purge: see write-deletions.ts.
     let before = suppress ? Number.POSITIVE_INFINITY : end
     deleted.add(num, {

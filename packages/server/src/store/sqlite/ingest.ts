@@ -8,20 +8,19 @@ import { writeKeys } from '../encoding/segment-keys.ts'
 import { writeTrace } from '../encoding/trace-column.ts'
 import { writeViolations } from '../encoding/violations-column.ts'
 import { DeferredCounts } from '../history/deferred-counts.ts'
-import type { AcceptBatch, AcceptResult, IngestStore, ShipmentConsumer } from '../store.ts'
-import type { GroupCommit } from './threads/group-commit.ts'
+import type { AcceptBatch, AcceptResult, IngestStore } from '../store.ts'
+import type { MainContext } from './configuration-file.ts'
 
 export class SqliteIngest implements IngestStore {
-  readonly #writer: GroupCommit
-  readonly #consumer: () => ShipmentConsumer | null
+  readonly #context: MainContext
   readonly #seedOf: SourceSeeds
   readonly #counts: DeferredCounts
   readonly reject: IngestStore['reject'] = (rejection) => this.#counts.reject(rejection)
   readonly suppressed: IngestStore['suppressed'] = (sourceId, count) => this.#counts.suppressed(sourceId, count)
 
-  constructor(writer: GroupCommit, consumer: () => ShipmentConsumer | null) {
-    this.#writer = writer
-    this.#consumer = consumer
+  constructor(context: MainContext) {
+    const { writer } = context
+    this.#context = context
     this.#seedOf = sourceSeeds(writer.seed)
     this.#counts = new DeferredCounts((counts) => writer.run('addCounts', counts, { retry: true }))
   }
@@ -29,11 +28,11 @@ export class SqliteIngest implements IngestStore {
   async accept(batch: AcceptBatch): Promise<AcceptResult> {
     const { quarantined } = batch
     const { content, body, messageIds, routing } = quarantined === undefined ? batch : withoutQuarantined(batch)
-    const consumer = this.#consumer()
+    const consumer = this.#context.consumer()
     const shipments = routing.shipments.map((shipment) => ({ ...shipment, isReserved: false }))
     const bytes = body.length
     const seed = this.#seedOf(content.sourceId)
-    const committing = this.#writer.run(
+    const committing = this.#context.writer.run(
       'accept',
       {
         sourceId: content.sourceId,
@@ -62,7 +61,7 @@ export class SqliteIngest implements IngestStore {
       cancelReservations(consumer, shipments, bytes)
       throw error
     })
-    handToDelivery(this.#consumer(), accepted, shipments, { content, body })
+    handToDelivery(this.#context.consumer(), accepted, shipments, { content, body })
     return { segment: accepted.segment, duplicates: accepted.duplicates }
   }
 

@@ -7,17 +7,17 @@ import { runInSteps } from '../../timing/run-in-steps.ts'
 import { createSerialQueue } from '../../timing/serial-queue.ts'
 import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
-import { readViolations } from '../encoding/violations-column.ts'
 import { documentStore } from '../history/documents.ts'
-import { RetentionRuns } from '../history/retention.ts'
+import { retentionRuns } from '../history/retention.ts'
+import { bodyOf } from '../history/segment-rows.ts'
 import type { ClaimedShipment } from '../port/delivery.ts'
-import { type SegmentAbout, SegmentBody } from '../port/stored-messages.ts'
+import type { SegmentBody } from '../port/stored-messages.ts'
 import { commonQuarantineStore } from '../quarantine/common-quarantine-store.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import type { ReplayJobRows } from '../replays/replay-rows.ts'
 import type { Configuration, DocumentStore, MessageFilter, NewAuditEntry, PageRequest, RowId, StatRow, Store } from '../store.ts'
 import { auditNote } from './commands/protocol.ts'
-import { ConfigurationFile, createSettings } from './configuration-file.ts'
+import { ConfigurationFile, createSettings, type MainContext } from './configuration-file.ts'
 import { SqliteDeletions } from './deletions.ts'
 import { SqliteIngest } from './ingest.ts'
 import { encryptCredentials, PLAIN_CREDENTIALS } from './migration/encrypt-credentials.ts'
@@ -79,7 +79,7 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<Sq
 class Sqlite implements SqliteStore {
   readonly #writer: GroupCommit
   readonly #reader: ReaderClient
-  readonly #retention: RetentionRuns
+  readonly #dropExpired: ReturnType<typeof retentionRuns>
   readonly #file: ConfigurationFile
   readonly books: Store['books']
   readonly resources: Store['resources'] & CommonConfigurationStore
@@ -103,47 +103,38 @@ class Sqlite implements SqliteStore {
     this.#reader = reader
     // Until useClock() is called. Tools such as `rotate-key` never call it, and schedule time may be days behind the wall clock.
     this.#clock = createClock(this.scheduleStartMs)
-    this.#file = new ConfigurationFile({
+    const nowMs = (): number => this.#clock.wallMs()
+    const wake = (destinationId: string): void => this.delivery.consumer?.wake(destinationId)
+    const context: MainContext = {
       writer,
       reader,
-      secretBox,
-      nowMs: () => this.#clock.wallMs(),
-      onDestinationDeleted: (id) => this.#run(this.#cancel(id)),
-    })
+      nowMs,
+      consumer: () => this.delivery.consumer,
+      isClosed: () => this.#closed,
+      run: (work) => this.#run(work),
+    }
+    this.#file = new ConfigurationFile(context, secretBox, (id) => this.#run(this.#cancel(id)))
     const settings = createSettings(writer, reader)
-    this.resources = Object.assign(new CommonConfigurationStore(this.#file, () => this.#clock.wallMs()), settings)
+    this.resources = Object.assign(new CommonConfigurationStore(this.#file, nowMs), settings)
     this.secrets = this.resources
     this.oauth = settings
-    const nowMs = (): number => this.#clock.wallMs()
-    this.replays = new CommonReplayStore(replayJobRows(writer, reader, nowMs), {
-      nowMs,
-      configuration: () => this.configuration(),
-      wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
-    })
+    this.replays = new CommonReplayStore(replayJobRows(context), { nowMs, wake, configuration: () => this.configuration() })
     this.quarantine = commonQuarantineStore({
-      list: (filter, page) => reader.ask('quarantine', 'list', filter, page),
-      find: (ids) => reader.ask('quarantine', 'find', ids),
+      ...reader.methods('quarantine', 'list', 'find', 'idsBefore'),
       release: async (messages, atMs, audit) =>
         (await writer.call('quarantine', 'release', [messages, atMs], auditNote(audit, atMs))) || { ids: [], destinationIds: [] },
-      idsBefore: (beforeMs, limit) => reader.ask('quarantine', 'idsBefore', beforeMs, limit),
       delete: async (ids, atMs, outcome, audit) =>
         (await writer.call('quarantine', 'delete', [ids, atMs, outcome], auditNote(audit, atMs))) || [],
       nowMs,
-      wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
+      wake,
     })
-    this.deletions = new SqliteDeletions({
-      writer,
-      reader,
+    this.deletions = new SqliteDeletions(context, {
       changes: this.#file,
       secrets: this.secrets,
-      nowMs: () => this.#clock.wallMs(),
-      consumer: () => this.delivery.consumer,
       deleted: this.delivery.deleted,
       release: (shipments) => this.delivery.releaseHeld(shipments),
-      isClosed: () => this.#closed,
-      run: (work) => this.#run(work),
     })
-    this.#retention = new RetentionRuns({
+    this.#dropExpired = retentionRuns({
       retentionDays,
       quarantineDays,
       drop: {
@@ -154,7 +145,7 @@ class Sqlite implements SqliteStore {
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
         stats: (...beforeMs) => writer.call('books', 'dropStats', beforeMs),
       },
-      isClosed: () => this.#closed,
+      isClosed: context.isClosed,
     })
     const find = (messageId: string) => writer.run('find', { messageId })
     this.history = reader.topic('history', {
@@ -163,15 +154,15 @@ class Sqlite implements SqliteStore {
       message: async (id: string) => reader.ask('found', 'message', await find(id), id),
       trails: async (id: string) => reader.ask('found', 'trails', await find(id), id),
       noteAudit: async (entry: NewAuditEntry) => {
-        await writer.run('note', auditNote(entry, this.#clock.wallMs()))
+        await writer.run('note', auditNote(entry, nowMs()))
       },
     })
     this.books = reader.topic('books', {
       inspect: (deadlineMs: number) => inspectSqlite(path, deadlineMs),
       addStats: (rows: readonly StatRow[]) => writer.run('addStats', { rows }),
     })
-    this.documents = createDocuments(writer, reader)
-    this.ingest = new SqliteIngest(writer, () => this.delivery.consumer)
+    this.documents = createDocuments(context)
+    this.ingest = new SqliteIngest(context)
   }
 
   get scheduleStartMs(): number {
@@ -194,7 +185,7 @@ class Sqlite implements SqliteStore {
   }
 
   configuration(): Configuration {
-    return this.#file.current
+    return this.#file.configuration
   }
 
   onConfiguration(listener: (configuration: Configuration) => void): void {
@@ -222,7 +213,7 @@ class Sqlite implements SqliteStore {
   }
 
   dropExpired(nowMs = this.#clock.wallMs()): Promise<void> {
-    return this.#retention.run(nowMs)
+    return this.#dropExpired(nowMs)
   }
 
   close(): Promise<boolean> {
@@ -238,7 +229,7 @@ class Sqlite implements SqliteStore {
     await this.check()
     // Otherwise, on a full disk, work that runs in steps would be retried for ever.
     this.#writer.stopRetrying()
-    await Promise.allSettled([...this.#background, this.#retention.running, this.ingest.flush()])
+    await Promise.allSettled([...this.#background, this.#dropExpired.running, this.ingest.flush()])
     await this.#reader.close()
     await this.#writer.close()
     return true
@@ -290,11 +281,7 @@ class Sqlite implements SqliteStore {
 
 function claimed({ shipments, segments }: ClaimReply): ClaimedShipment[] {
   const all = new Map<RowId, SegmentBody>()
-  for (const { seq, sourceId, receivedAtMs, ip, browser, trace, absent, violations, body } of segments) {
-    const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
-    if (violations !== null) about.violations = readViolations(violations)
-    all.set(seq, new SegmentBody(body, about, absent))
-  }
+  for (const segment of segments) all.set(segment.seq, bodyOf(segment, segment.body))
   return shipments.map(({ shipment, bytes }) => {
     const own = shipment.parts.map(({ segment }) => [segment, all.get(segment)] as const)
     return { shipment, bytes, bodies: new Map(own.filter((entry): entry is [RowId, SegmentBody] => entry[1] !== undefined)) }
@@ -302,14 +289,14 @@ function claimed({ shipments, segments }: ClaimReply): ClaimedShipment[] {
 }
 
 /** Only one process uses a file, so its updates run one after another: each reads with the reading thread and writes with one command. */
-function createDocuments(writer: GroupCommit, reader: ReaderClient): DocumentStore {
+function createDocuments({ writer, reader }: MainContext): DocumentStore {
   const inTurn = createSerialQueue()
   const rows = { ...reader.methods('documents', 'stored', 'page'), ...writer.methods('documents', 'write', 'drop') }
   return documentStore(rows, (_, work) => inTurn(() => work(rows)))
 }
 
 /** Calls that only read go to the reading thread, so that counting a million failures does not block writers. */
-function replayJobRows(writer: GroupCommit, reader: ReaderClient, nowMs: () => number): ReplayJobRows<number> {
+function replayJobRows({ writer, reader, nowMs }: MainContext): ReplayJobRows<number> {
   const writes: Omit<ReplayJobRows<number>, keyof Reads['replays']> = {
     order: SQLITE_ROW_ORDER,
     bound: () => writer.run('replayBound', {}),

@@ -10,6 +10,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../../timing/clock.ts'
+import { singleFlight } from '../../../timing/single-flight.ts'
 import type { NodeSummary } from '../../port/nodes.ts'
 import type { Database } from '../session/database.ts'
 import { ServerClock } from '../session/server-clock.ts'
@@ -80,7 +81,6 @@ export class Membership {
   /** How often the lease expired before it was renewed, and the value of that counter when this node last caught up with the others' changes. */
   #leaseExpiries = 0
   #caughtUpAt = 0
-  #catchingUp: Promise<void> | null = null
   #nodes: NodeSummary[] = []
   /** Sent to the other nodes with every heartbeat. At first it says that this node has no version of the configuration, so that deletion requests wait for it. */
   readonly #notices = new Map<string, unknown>([[KNOWN_VERSION, -1]])
@@ -92,8 +92,6 @@ export class Membership {
   #holders = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #lockTimer: NodeJS.Timeout | undefined
-  #working: Promise<void> | null = null
-  #declaring: Promise<void> | null = null
   #renewing: Promise<void> | null = null
   #left = false
   #scheduleSavedAt = 0
@@ -236,11 +234,7 @@ export class Membership {
   async heartbeat(): Promise<void> {
     if (this.#left) return
     await this.#renewAndDeclare()
-    this.#working ??= this.#work()
-      .catch((error: unknown) => this.#on.backgroundError(error))
-      .finally(() => {
-        this.#working = null
-      })
+    void this.#work()
   }
 
   /** Releases everything that this node holds. Resolves with false if the database could not be written to. */
@@ -248,7 +242,7 @@ export class Membership {
     this.#left = true
     clearInterval(this.#timer)
     clearTimeout(this.#lockTimer)
-    await Promise.all([this.#working, this.#declaring])
+    await Promise.all([this.#work.running, this.#declareOthersDead.running])
     return await this.#database
       .transaction((ask) => declareDead(ask, this.#num, this.#holder))
       .then(
@@ -260,16 +254,16 @@ export class Membership {
   async #renewAndDeclare(): Promise<void> {
     await this.#renewOnce()
     if (this.#left) return
-    this.#declaring ??= this.#declareOthersDead()
-      .catch((error: unknown) => this.#on.backgroundError(error))
-      .finally(() => {
-        this.#declaring = null
-      })
+    void this.#declareOthersDead()
   }
 
-  async #work(): Promise<void> {
+  readonly #work = this.#inBackground(async () => {
     if (performance.now() - this.#scheduleSavedAt >= SAVE_SCHEDULE_EVERY_MS) await this.saveScheduleTime()
     await this.#on.heartbeat()
+  })
+
+  #inBackground(work: () => Promise<void>) {
+    return singleFlight(() => work().catch((error: unknown) => this.#on.backgroundError(error)))
   }
 
   async #join(): Promise<void> {
@@ -375,19 +369,12 @@ export class Membership {
   #expired = false
 
   /** Runs beside the heartbeat, which must not wait for it. If it fails, it is retried after the next heartbeat. */
-  #catchUp(): Promise<void> {
-    this.#catchingUp ??= this.#catchUpOnce().finally(() => {
-      this.#catchingUp = null
-    })
-    return this.#catchingUp
-  }
-
-  async #catchUpOnce(): Promise<void> {
+  readonly #catchUp = singleFlight(async (): Promise<void> => {
     const lapses = this.#leaseExpiries
     await this.#on.leaseExpired()
     this.#caughtUpAt = lapses
     if (lapses === this.#leaseExpiries) for (const listener of this.#listeners) listener()
-  }
+  })
 
   /** Looks for free locks. A free lock is checked again after LOCK_FREE_MS, which is before the next regular heartbeat. */
   #watchLocks(nodes: readonly NodeRow[], run: string): void {
@@ -421,13 +408,13 @@ export class Membership {
     }
   }
 
-  async #declareOthersDead(): Promise<void> {
+  readonly #declareOthersDead = this.#inBackground(async () => {
     const ended = this.#ended.splice(0)
     for (const lock of ended) await releaseEnded(this.#database, lock)
     // Reads the remaining nodes, so that the released work is found at once.
     if (ended.length > 0) await this.#renewOnce()
     await this.#declareExpiredDead()
-  }
+  })
 
   async #declareExpiredDead(): Promise<void> {
     const now = performance.now()

@@ -8,7 +8,7 @@ import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { ConfigurationChanges, VersionRow } from '../../configuration/configuration-rows.ts'
 import { checkSecrets, configurationTables } from '../../configuration/configuration-tables.ts'
 import { InMemoryConfiguration } from '../../configuration/in-memory-configuration.ts'
-import { type Configuration, StoreUnavailable } from '../../store.ts'
+import { StoreUnavailable } from '../../store.ts'
 import type { Ask } from '../session/database.ts'
 import { sqlOf } from '../tables/sql.ts'
 import { Change } from './configuration-change.ts'
@@ -29,9 +29,8 @@ interface Known extends State {
   losses: number
 }
 
-export class SharedConfiguration implements ConfigurationChanges {
+export class SharedConfiguration extends InMemoryConfiguration implements ConfigurationChanges {
   readonly #context: StoreContext
-  readonly #known: InMemoryConfiguration
   readonly #onVersion: (version: number) => void
   readonly #listener: NotificationListener
   readonly #inTurn = createSerialQueue()
@@ -46,9 +45,9 @@ export class SharedConfiguration implements ConfigurationChanges {
   #secretKey: string | null = null
 
   constructor(context: StoreContext, { secretBox, onDestinationDeleted, onVersion }: SharedOptions) {
+    super(onDestinationDeleted)
     this.#context = context
     this.#secretBox = secretBox
-    this.#known = new InMemoryConfiguration(onDestinationDeleted)
     this.#onVersion = onVersion
     this.#listener = new NotificationListener({
       database: context.database,
@@ -66,10 +65,6 @@ export class SharedConfiguration implements ConfigurationChanges {
     })
   }
 
-  get configuration(): Configuration {
-    return this.#known.current
-  }
-
   get secretBox(): SecretBox {
     return this.#secretBox
   }
@@ -83,10 +78,6 @@ export class SharedConfiguration implements ConfigurationChanges {
   get problem(): string | null {
     if (this.#state.unopened !== null) return this.#state.unopened.message
     return this.#isOtherKey(this.#secretKey) ? OTHER_KEY : null
-  }
-
-  listen(listener: (configuration: Configuration) => void): void {
-    this.#known.listen(listener)
   }
 
   /** Listens on another channel, on the same connection. Must be called before load(). */
@@ -196,7 +187,7 @@ export class SharedConfiguration implements ConfigurationChanges {
   #become(state: Known): void {
     const { version } = this.#state
     this.#state = state
-    this.#known.replace(state.configuration)
+    this.replace(state.configuration)
     if (state.version !== version) this.#onVersion(state.version)
   }
 

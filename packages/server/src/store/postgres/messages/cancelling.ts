@@ -2,6 +2,7 @@
 // time: each skips rows that another has locked. Shipments that a node holds are first settled or released by that node, and cancelled
 // afterwards. Deliveries that a node accepts before it learns of the deletion are cancelled when it learns of it, or at the next check.
 
+import { singleFlight } from '../../../timing/single-flight.ts'
 import { recordRow } from '../../encoding/settlement.ts'
 import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
@@ -43,7 +44,6 @@ interface DeletedRow {
 
 export class Cancelling {
   readonly #context: StoreContext
-  #resuming: Promise<void> | null = null
   #nextCheckAt = 0
 
   constructor(context: StoreContext) {
@@ -65,12 +65,7 @@ export class Cancelling {
   }
 
   /** Cancels pending deliveries of all deleted destinations, including those that a dead node has left. */
-  resume(): Promise<void> {
-    this.#resuming ??= this.#resume().finally(() => {
-      this.#resuming = null
-    })
-    return this.#resuming
-  }
+  readonly resume = singleFlight(() => this.#resume())
 
   /** Called at every heartbeat. Looks for deleted destinations with pending deliveries, at most once in CHECK_EVERY_MS. */
   check(): void {

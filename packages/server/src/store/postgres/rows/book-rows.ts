@@ -3,12 +3,12 @@
 
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
-import { type BookRows, readRejections, recountQuarantined } from '../../history/book-rows.ts'
+import { type BookRows, readRejections } from '../../history/book-rows.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { type Ask, rowsOf, withIndexScansOnly } from '../session/database.ts'
 import { writeText } from '../session/text-columns.ts'
 import { msOfRowId } from '../tables/ids.ts'
-import { readLedger, readSourceCounts, recount } from '../tables/recount.ts'
+import { countedRows, recount } from '../tables/recount.ts'
 import { holders } from '../tables/shipment-holders.ts'
 import { sqlOf } from '../tables/sql.ts'
 
@@ -17,10 +17,9 @@ const RECOUNT_MS = 10 * 60_000
 export function bookRows({ database, idMap, configuration }: StoreContext): BookRows {
   const inTurn = createSerialQueue()
   const all = rowsOf(database.ask)
-  const sql = sqlOf(database.ask)
   return {
     destinations: () => [...configuration().destinations.keys()],
-    ledger: () => readLedger(database.ask),
+    ...countedRows(database.ask),
     /** Reads every row, so it uses a separate connection with a longer timeout, and only one runs at a time. */
     recount: () =>
       inTurn(async () => {
@@ -44,9 +43,7 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
         return atMs === undefined ? [] : [{ destinationId, atMs }]
       })
     },
-    rejections: () => readRejections(sql),
-    sourceCounts: () => readSourceCounts(database.ask),
-    recountQuarantined: () => recountQuarantined(sql),
+    rejections: () => readRejections(sqlOf(database.ask)),
     stats: async ({ kind, fromMs, toMs }, subjects, step) => {
       const found = await all<{ nth: number; at: number; doc: string }>(
         `SELECT nth::integer, at, doc FROM unnest($2::text[]) WITH ORDINALITY AS s(name, nth)

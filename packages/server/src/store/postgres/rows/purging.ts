@@ -11,17 +11,15 @@
 // transaction from it is left. In the tail, only users who are still suppressed are purged: if a suppression was
 // removed meanwhile, somebody wanted these messages.
 
-import { purgeAttempts } from '../../deletions/purged-attempts.ts'
-import { isSampleOf, type PurgedContent, withoutUsers } from '../../deletions/purged-content.ts'
+import { isSampleOf, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { withoutViolations } from '../../encoding/violations-column.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
-import { Columns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/text-columns.ts'
-import { attemptTextRows } from '../tables/attempt-text.ts'
+import { type RewrittenSegment, rewriteSegments } from '../tables/rewrite-segments.ts'
 import { dropPurged } from './quarantine-rows.ts'
 
 /** Longer than a node can take to learn of a new configuration, plus the time to commit messages that it accepted by the old one. */
@@ -73,11 +71,8 @@ interface Found {
   bytes: number
 }
 
-interface Rewritten extends PurgedContent {
-  seq: string
+interface Rewritten extends RewrittenSegment {
   source: string
-  routes: string
-  violations: string | null
 }
 
 export class Purging {
@@ -239,12 +234,8 @@ export class Purging {
         purged += left.indexes.length
       }
       if (rewritten.length === 0) continue
-      await ask(REWRITE, REWRITE.values({ segments: rewritten, first, last }))
+      await rewriteSegments(ask, rewritten)
       await dropPurged(ask, this.#context.ids, rewritten)
-      await purgeAttempts(
-        attemptTextRows(ask),
-        rewritten.map(({ seq, routes, indexes }) => ({ segment: seq, routes, indexes })),
-      )
     }
     return purged
   }
@@ -259,25 +250,6 @@ export class Purging {
     return hashes
   }
 }
-
-/** The old row versions stay in the server's files until it vacuums them. */
-const REWRITE = statement({
-  parameters: {
-    segments: new Columns<Rewritten>({
-      seq: ['bigint', ({ seq }) => seq],
-      keys: ['bytea', ({ keys }) => keys],
-      body: ['bytea', ({ body }) => body],
-      violations: ['text', ({ violations }) => violations],
-      is_empty: ['boolean', ({ isEmpty }) => isEmpty],
-    }),
-    first: 'value',
-    last: 'value',
-  },
-  text: ({ segments, first, last }) => `
-    UPDATE segments s SET keys = u.keys, body = u.body, violations = u.violations, ip = CASE WHEN u.is_empty THEN NULL ELSE s.ip END,
-      trace = CASE WHEN u.is_empty THEN NULL ELSE s.trace END
-    FROM ${segments.as('u')} WHERE s.seq = u.seq AND s.seq BETWEEN ${first} AND ${last}`,
-})
 
 /** The store keeps the last rejected message for each source and code. */
 async function purgeSamples(ask: Ask, { sources, userIds }: Purge): Promise<void> {

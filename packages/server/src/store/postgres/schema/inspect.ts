@@ -6,7 +6,7 @@ import { inspectedRows } from '../../history/book-rows.ts'
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
 import { type Ask, type Database, rowsOf } from '../session/database.ts'
-import { readLedger, readSourceCounts, recount } from '../tables/recount.ts'
+import { countedRows } from '../tables/recount.ts'
 import { sqlOf } from '../tables/sql.ts'
 import { MIGRATIONS, PARTITIONED } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, KEEP_PARTITIONS, partitionedDays, TABLES } from './partitions.ts'
@@ -26,11 +26,9 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
     await ask(KEEP_PARTITIONS)
     return await inspectRows(
       inspectedRows(sqlOf(ask), {
+        ...countedRows(ask),
         problems: () => problemsOf(ask),
-        ledger: () => readLedger(ask),
-        recount: () => recount(ask),
         hasTable: async (name) => (await all<{ found: boolean }>('SELECT to_regclass($1) IS NOT NULL AS found', [name]))[0]?.found ?? false,
-        sourceCounts: () => readSourceCounts(ask),
         async storedBytes() {
           const [row] = await all<{ bytes: number }>(
             `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes FROM pg_class

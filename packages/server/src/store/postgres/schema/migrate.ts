@@ -4,11 +4,12 @@
 // A database that is too new for this code is rejected with an explanation.
 // Running nodes are not blocked: if a lock is not granted quickly, the whole step is rolled back and retried later.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { type Connection, SCHEMA } from '../session/connection.ts'
 import { type Ask, type Database, transact } from '../session/database.ts'
-import { isLockTimeout, pause } from '../session/lock-timeouts.ts'
+import { isLockTimeout } from '../session/lock-timeouts.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
 /** A problem with the database that an operator can fix. */
@@ -85,7 +86,7 @@ async function bringUp(connection: Connection, options: MigrateOptions): Promise
 async function applyStep(ask: Ask, step: number, migration: Migration, options: MigrateOptions): Promise<void> {
   const { lockedMs = LOCKED_MS, secretBox } = options
   if (migration.alone && step > 1) await waitForNoNodes(ask, step, options)
-  for (const untilMs = performance.now() + lockedMs; ; await pause(PAUSE_MS)) {
+  for (const untilMs = performance.now() + lockedMs; ; await sleep(PAUSE_MS)) {
     try {
       return await transact(ask, () => applyStepOnce(ask, step, migration, secretBox))
     } catch (error) {
@@ -123,7 +124,7 @@ async function applyStepOnce(ask: Ask, step: number, { sql, worksFrom, alone, wo
 
 /** Nodes of the previous version cannot work with the new schema, and would corrupt its data. */
 async function waitForNoNodes(ask: Ask, step: number, { nodesGoneMs = NODES_GONE_MS }: MigrateOptions): Promise<void> {
-  for (const untilMs = performance.now() + nodesGoneMs; ; await pause(PAUSE_MS)) {
+  for (const untilMs = performance.now() + nodesGoneMs; ; await sleep(PAUSE_MS)) {
     const running = await runningNodes(ask)
     if (running.length === 0) return
     if (performance.now() > untilMs) throw nodesStillRunning(step, running)

@@ -4,15 +4,13 @@
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { writeAudit } from '../../history/audit-log.ts'
-import { recountQuarantined } from '../../history/book-rows.ts'
-import type { LedgerRow, QuarantinedCount, SourceCounts } from '../../store.ts'
 import { describeAddress, parsePostgresAddress } from '../session/address.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Connection } from '../session/connection.ts'
 import { type Ask, Database } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { RowIds } from '../tables/ids.ts'
-import { readLedger, readSourceCounts, recount } from '../tables/recount.ts'
+import { countedRows } from '../tables/recount.ts'
 import { sqlOf } from '../tables/sql.ts'
 import { migrate } from './migrate.ts'
 import { deleteMigrationState, type MigrationState, readMigrationState, writeMigrationState } from './migration-state.ts'
@@ -39,11 +37,13 @@ export class MigrationTarget {
   readonly #database: Database
   /** Holds the advisory lock. */
   readonly #guard: Connection
+  readonly books: ReturnType<typeof countedRows>
 
   private constructor(address: string, database: Database, guard: Connection) {
     this.address = address
     this.#database = database
     this.#guard = guard
+    this.books = countedRows(database.ask)
   }
 
   /** Opens the database and brings its schema up to date. With `inspectOnly` it changes nothing, and returns undefined if there is no schema. */
@@ -152,22 +152,6 @@ export class MigrationTarget {
   async count(table: PostgresTable): Promise<number> {
     const { rows } = await this.#database.query<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)
     return rows[0]?.count ?? 0
-  }
-
-  ledger(): Promise<LedgerRow[]> {
-    return readLedger(this.#database.ask)
-  }
-
-  recount(): Promise<LedgerRow[]> {
-    return recount(this.#database.ask)
-  }
-
-  sourceCounts(): Promise<SourceCounts[]> {
-    return readSourceCounts(this.#database.ask)
-  }
-
-  async recountQuarantined(): Promise<QuarantinedCount[]> {
-    return recountQuarantined(sqlOf(this.#database.ask))
   }
 
   /** Marks the migration as complete. From now on nodes may start, with the key of this id. */

@@ -2,10 +2,11 @@
 // Invariant: a day may lack a partition. Its rows are then in `<table>_rest`, and a day with rows there never gets a
 // partition. Nothing is dropped here: see retention.ts.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { SCHEMA } from '../session/connection.ts'
 import type { Ask, Database } from '../session/database.ts'
-import { isLockTimeout, pause } from '../session/lock-timeouts.ts'
+import { isLockTimeout } from '../session/lock-timeouts.ts'
 import { rowIdAt } from '../tables/ids.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 
@@ -69,7 +70,7 @@ export async function preparePartitions(database: Database): Promise<void> {
 /** Partitions that cannot be created now, because a lock is held for long, are left to the next call. */
 export async function createPartitions(database: Database, table: PartitionedTable, days: readonly number[], tries = TRIES): Promise<void> {
   for (let left = tries; left > 0; left--) {
-    if (left < tries) await pause(PAUSE_MS)
+    if (left < tries) await sleep(PAUSE_MS)
     try {
       await database.transaction((ask) => attach(ask, table, days))
       return

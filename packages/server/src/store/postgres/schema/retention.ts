@@ -3,11 +3,12 @@
 // the outcomes of their other messages. Of a segment that has only messages in quarantine, the others are emptied: see trim-quarantined.ts. Segments are dropped first: once they are gone, no old message can be replayed, and the other
 // tables can be scanned without a lock. One node does this at a time. drop-partition.ts drops a single partition.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Connection } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
-import { isLockTimeout, pause } from '../session/lock-timeouts.ts'
+import { isLockTimeout } from '../session/lock-timeouts.ts'
 import { msOfRowId, rowIdAt } from '../tables/ids.ts'
 import { PartitionDropper } from './drop-partition.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
@@ -74,7 +75,7 @@ async function untilDone(step: () => Promise<boolean>, isClosed: () => boolean):
     } catch (error) {
       if (!isLockTimeout(error)) throw error
       nth++
-      await pause(PAUSE_MS)
+      await sleep(PAUSE_MS)
     }
   }
   return false

@@ -1,11 +1,9 @@
 // Removes the content of messages that are older than the retention time from segments that are kept only because other messages of theirs are
 // in quarantine. Called by the node that drops old data, after the segments with pending deliveries were pinned.
 
-import { purgeAttempts } from '../../deletions/purged-attempts.ts'
-import { type SegmentToTrim, type TrimmedSegment, trimSegment } from '../../deletions/purged-content.ts'
+import { type SegmentToTrim, trimSegment } from '../../deletions/purged-content.ts'
 import { type Ask, transact } from '../session/database.ts'
-import { Columns, statement } from '../session/row-parameters.ts'
-import { attemptTextRows } from '../tables/attempt-text.ts'
+import { rewriteSegments } from '../tables/rewrite-segments.ts'
 
 const SEGMENTS_PER_STEP = 20
 
@@ -13,20 +11,6 @@ interface Row extends Omit<SegmentToTrim, 'absent'> {
   seq: string
   absent: number[] | null
 }
-
-const REWRITE = statement({
-  parameters: {
-    segments: new Columns<TrimmedSegment & { seq: string }>({
-      seq: ['bigint', ({ seq }) => seq],
-      keys: ['bytea', ({ keys }) => keys],
-      body: ['bytea', ({ body }) => body],
-      violations: ['text', ({ violations }) => violations],
-      routes: ['text', ({ routes }) => routes],
-    }),
-  },
-  text: ({ segments }) =>
-    `UPDATE segments s SET keys = u.keys, body = u.body, violations = u.violations, routes = u.routes FROM ${segments.as('u')} WHERE s.seq = u.seq`,
-})
 
 export async function trimQuarantined(ask: Ask, cutoff: string, isClosed: () => boolean): Promise<void> {
   for (let from = '0'; !isClosed(); ) {
@@ -66,13 +50,9 @@ async function trim(ask: Ask, segments: readonly string[]): Promise<void> {
     if (replayed.some(({ segment }) => segment === row.seq)) return []
     const indexes = held.filter(({ segment }) => segment === row.seq).map(({ idx }) => idx)
     const left = trimSegment({ ...row, absent: row.absent ?? [] }, indexes)
-    return left === undefined ? [] : [{ ...left, seq: row.seq }]
+    return left === undefined ? [] : [{ ...left, seq: row.seq, isEmpty: false }]
   })
   if (trimmed.length === 0) return
-  await ask(REWRITE, REWRITE.values({ segments: trimmed }))
-  // Afterwards no deletion would find it: the hashes of the users are gone.
-  await purgeAttempts(
-    attemptTextRows(ask),
-    trimmed.map(({ seq, routes, indexes }) => ({ segment: seq, routes, indexes })),
-  )
+  // With the text of attempts: afterwards no deletion would find it, because the hashes of the users are gone.
+  await rewriteSegments(ask, trimmed)
 }

@@ -7,9 +7,3 @@ export function isLockTimeout(error: unknown): boolean {
   const { code, cause } = error as { code?: string; cause?: { code?: string } }
   return code === LOCK_NOT_AVAILABLE || cause?.code === LOCK_NOT_AVAILABLE
 }
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms)
-  })
-}

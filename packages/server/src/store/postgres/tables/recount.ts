@@ -2,10 +2,12 @@
 // deliveries, and the counts of rows that retention has dropped. Each is one statement, so one snapshot; in the same transaction both
 // must agree. Destinations whose counts are all zero are left out of both.
 
+import { recountQuarantined } from '../../history/book-rows.ts'
 import type { LedgerRow, SourceCounts } from '../../store.ts'
 import type { Rows } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { COUNT_NAMES, countsOfDeltas, LEDGER } from './ledger-deltas.ts'
+import { sqlOf } from './sql.ts'
 
 type AskRows = (text: string) => Promise<Rows<LedgerRow>>
 
@@ -36,6 +38,16 @@ export const COUNTS = {
 
 const STATES = ['owed', 'delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 
+/** The counts, and the same computed from the rows. */
+export function countedRows(ask: Ask) {
+  return {
+    ledger: () => readLedger(ask),
+    recount: () => recount(ask),
+    sourceCounts: () => readSourceCounts(ask),
+    recountQuarantined: async () => recountQuarantined(sqlOf(ask)),
+  }
+}
+
 export async function readLedger(ask: AskRows): Promise<LedgerRow[]> {
   const ledger = `
     SELECT destination, owed, delivered, pending, failed, expired, cancelled FROM ledger
@@ -55,7 +67,7 @@ export async function recount(ask: AskRows): Promise<LedgerRow[]> {
   return (await ask(summed([...counted, rest].join(' UNION ALL ')))).rows
 }
 
-export async function readSourceCounts(ask: Ask): Promise<SourceCounts[]> {
+async function readSourceCounts(ask: Ask): Promise<SourceCounts[]> {
   const { rows } = await ask<SourceCounts>(
     `SELECT s.id AS "sourceId", ${COUNT_NAMES.map((name) => `sum(c.${name})::bigint AS ${name}`).join(', ')}
      FROM (

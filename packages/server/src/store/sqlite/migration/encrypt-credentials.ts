@@ -5,7 +5,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { checkSecrets, configurationTables } from '../../configuration/configuration-tables.ts'
-import { encryptedDestinationDoc, encryptionWith, redactAttempt, redactAudit } from '../../configuration/unencrypted-credentials.ts'
+import { encryptedDestinationDoc, encryptionWith, REDACTED, redactedTexts } from '../../configuration/unencrypted-credentials.ts'
 import { openWriter } from '../schema/database.ts'
 import { Rows } from '../schema/rows.ts'
 import { writeSetting } from '../schema/settings.ts'
@@ -13,7 +13,6 @@ import { writeSetting } from '../schema/settings.ts'
 /** The setting that the schema migration writes if this must run. Removed at the end. */
 export const PLAIN_CREDENTIALS = 'plain_credentials'
 
-const PAGE_ROWS = 1_000
 /** 16 MB at a time, so that the write-ahead log stays small. */
 const PAGES_AT_ONCE = 4_096
 
@@ -22,12 +21,18 @@ export async function encryptCredentials(path: string, box: SecretBox): Promise<
   const database = openWriter(path)
   try {
     database.exec('PRAGMA secure_delete = ON')
-    await checkSecrets(configurationTables(new Rows(database)), box)
-    const isChanged = [
-      encryptDestinations(database, box),
-      redactColumn(database, 'attempts', 'doc', `doc LIKE '{"u":["%?%'`, redactAttempt),
-      ...['before', 'after'].map((column) => redactColumn(database, 'audit', column, "action LIKE 'destination.%'", redactAudit)),
-    ].includes(true)
+    const rows = new Rows(database)
+    await checkSecrets(configurationTables(rows), box)
+    let isChanged = encryptDestinations(database, box)
+    for (const redacted of REDACTED) {
+      const update = `UPDATE ${redacted.table} SET ${redacted.column} = ? WHERE id = ?`
+      for await (const texts of redactedTexts(rows, redacted)) {
+        inTransaction(database, () => {
+          for (const { id, text } of texts) rows.run(update, [text, id])
+        })
+        isChanged ||= texts.length > 0
+      }
+    }
     if (isChanged) overwriteFreePages(database)
     writeSetting(database, PLAIN_CREDENTIALS, null)
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -46,34 +51,6 @@ function encryptDestinations(database: DatabaseSync, box: SecretBox): boolean {
     database.exec("UPDATE shipments SET urls = NULL WHERE urls LIKE '%?%'")
   })
   return docs.length > 0
-}
-
-/** Returns whether anything was changed. Reads in pages, because there may be millions of attempts. */
-function redactColumn(
-  database: DatabaseSync,
-  table: string,
-  column: string,
-  where: string,
-  redact: (text: string) => string | undefined,
-): boolean {
-  const page = database.prepare(
-    `SELECT id, ${column} AS text FROM ${table} WHERE id > ? AND ${column} IS NOT NULL AND ${where} ORDER BY id LIMIT ${PAGE_ROWS}`,
-  )
-  const update = database.prepare(`UPDATE ${table} SET ${column} = ? WHERE id = ?`)
-  let isChanged = false
-  for (let after = 0; ; ) {
-    const rows = page.all(after) as { id: number; text: string }[]
-    inTransaction(database, () => {
-      for (const { id, text } of rows) {
-        const redacted = redact(text)
-        if (redacted === undefined) continue
-        update.run(redacted, id)
-        isChanged = true
-      }
-    })
-    if (rows.length < PAGE_ROWS) return isChanged
-    after = (rows.at(-1) as { id: number }).id
-  }
 }
 
 /**

@@ -2,9 +2,7 @@
 // it, and nothing in it changes except the migration mark. Rows are returned as stored; store-migration translates them.
 
 import type { SQLInputValue } from 'node:sqlite'
-import { recountQuarantined } from '../../history/book-rows.ts'
-import type { LedgerRow, QuarantinedCount, SourceCounts } from '../../store.ts'
-import { readLedger, readSourceCounts, recount } from '../rows/book-rows.ts'
+import { countedRows } from '../rows/book-rows.ts'
 import { lockStore, openProblem, openWriter } from '../schema/database.ts'
 import { type MigrationMark, readMigrationMark, writeMigrationMark } from '../schema/migration-mark.ts'
 import { msOfRowId, rowIdAt } from '../schema/row-ids.ts'
@@ -56,6 +54,7 @@ const DAY_ROWS = rowIdAt(86_400_000)
 export class MigrationSource {
   readonly #lock: { release(): void }
   readonly #rows: Rows
+  readonly books: ReturnType<typeof countedRows>
 
   /** Throws StoreProblem if the file cannot be opened or is in use. */
   static open(path: string): MigrationSource {
@@ -72,6 +71,7 @@ export class MigrationSource {
     this.#lock = lock
     // This also brings the schema up to date.
     this.#rows = new Rows(openWriter(path, { allowMigrated: true }))
+    this.books = countedRows(this.#rows)
   }
 
   get mark(): MigrationMark | undefined {
@@ -138,22 +138,6 @@ export class MigrationSource {
   newestMs(): number {
     const columns = Object.entries({ ...RETENTION_COLUMNS, audit: 'id' })
     return msOfRowId(Math.max(...columns.map(([table, column]) => this.#number(`SELECT max(${column}) AS value FROM ${table}`))))
-  }
-
-  ledger(): LedgerRow[] {
-    return readLedger(this.#rows)
-  }
-
-  sourceCounts(): SourceCounts[] {
-    return readSourceCounts(this.#rows)
-  }
-
-  async recountQuarantined(): Promise<QuarantinedCount[]> {
-    return recountQuarantined(this.#rows)
-  }
-
-  recount(): LedgerRow[] {
-    return recount(this.#rows)
   }
 
   close(): void {

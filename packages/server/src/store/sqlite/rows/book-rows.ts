@@ -10,8 +10,7 @@ import type { Rows } from '../schema/rows.ts'
 export function bookRows(rows: Rows): BookRows {
   return {
     destinations: () => rows.all<{ id: string }>('SELECT id FROM destinations WHERE deleted = 0 ORDER BY num').map(({ id }) => id),
-    ledger: () => readLedger(rows),
-    recount: () => recount(rows),
+    ...countedRows(rows),
     oldestOf(destinationIds) {
       const which = ['class = 0 ORDER BY due, id', 'class = 1 AND first_attempt IS NOT NULL ORDER BY first_attempt']
       const oldest = (condition: string) =>
@@ -23,8 +22,6 @@ export function bookRows(rows: Rows): BookRows {
       })
     },
     rejections: () => readRejections(rows),
-    sourceCounts: () => readSourceCounts(rows),
-    recountQuarantined: () => recountQuarantined(rows),
     stats: ({ kind, fromMs, toMs }, subjects, step) =>
       subjects.flatMap((subject) =>
         rows.all('SELECT subject, at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at', [
@@ -38,12 +35,22 @@ export function bookRows(rows: Rows): BookRows {
   }
 }
 
+/** The counts, and the same computed from the rows. */
+export function countedRows(rows: Rows) {
+  return {
+    ledger: () => readLedger(rows),
+    recount: () => recount(rows),
+    sourceCounts: () => readSourceCounts(rows),
+    recountQuarantined: () => recountQuarantined(rows),
+  }
+}
+
 export function readLedger(rows: Rows): LedgerRow[] {
   return withDestinationIds(rows, 'SELECT * FROM ledger')
 }
 
 /** Computes the ledger from the rows: owed from segments and replays, pending from shipments, and the final states from attempts. */
-export function recount(rows: Rows): LedgerRow[] {
+function recount(rows: Rows): LedgerRow[] {
   return withDestinationIds(
     rows,
     `SELECT destination, sum(owed) AS owed, sum(delivered) AS delivered, sum(pending) AS pending, sum(failed) AS failed,
@@ -61,7 +68,7 @@ export function recount(rows: Rows): LedgerRow[] {
   )
 }
 
-export function readSourceCounts(rows: Rows): SourceCounts[] {
+function readSourceCounts(rows: Rows): SourceCounts[] {
   return rows.all(`
     SELECT s.id AS sourceId, accepted, duplicates, rejected, suppressed, quarantined, released, source_counts.deleted
     FROM source_counts JOIN sources s ON s.num = source ORDER BY source`)

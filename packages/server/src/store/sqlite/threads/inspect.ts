@@ -7,7 +7,7 @@ import { statSync } from 'node:fs'
 import { inspectedRows } from '../../history/book-rows.ts'
 import { inspectRows } from '../../history/books.ts'
 import type { StoreInspection } from '../../store.ts'
-import { readLedger, readSourceCounts, recount } from '../rows/book-rows.ts'
+import { countedRows } from '../rows/book-rows.ts'
 import { openReader } from '../schema/database.ts'
 import { Rows } from '../schema/rows.ts'
 
@@ -20,15 +20,13 @@ export async function inspectFile(path: string): Promise<StoreInspection> {
     database.exec('BEGIN')
     return await inspectRows(
       inspectedRows(rows, {
+        ...countedRows(rows),
         problems: () =>
           rows
             .all<{ quick_check: string }>(`PRAGMA quick_check(${MAX_PROBLEMS})`)
             .map((row) => row.quick_check)
             .filter((text) => text !== 'ok'),
-        ledger: () => readLedger(rows),
-        recount: () => recount(rows),
         hasTable: (name) => rows.all('SELECT 1 FROM sqlite_schema WHERE name = ?', [name]).length > 0,
-        sourceCounts: () => readSourceCounts(rows),
         storedBytes: () => bytesOf(path) + bytesOf(`${path}-wal`),
       }),
     )

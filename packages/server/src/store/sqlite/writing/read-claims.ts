@@ -4,43 +4,18 @@
 import type { StatementSync } from 'node:sqlite'
 import { unpackBody } from '../../encoding/body-bytes.ts'
 import { absentIndexes, owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
-import { readTrace } from '../../encoding/trace-column.ts'
-import type { ClaimRequest, Shipment, TraceContext } from '../../store.ts'
+import { type StoredContent, selectContent } from '../../history/segment-rows.ts'
+import type { ClaimRequest, Shipment } from '../../store.ts'
 import type { ShipmentRow } from '../rows/history-rows.ts'
 import type { Rows } from '../schema/rows.ts'
 import type { Claims } from './claims.ts'
 
-export interface RawSegment {
-  seq: number
-  sourceId: string
-  receivedAtMs: number
-  ip: string | null
-  browser: boolean
-  trace: TraceContext | null
-  absent: readonly number[]
-  /** In the format of the violations column. */
-  violations: string | null
-  body: Uint8Array
-}
-
 export interface ClaimReply {
   shipments: { shipment: Shipment; bytes: number }[]
-  segments: RawSegment[]
+  /** With unpacked bodies. */
+  segments: StoredContent<number>[]
   moreFresh: boolean
   nextRetryAtMs: number | null
-}
-
-interface SegmentRow {
-  seq: number
-  source: number
-  received_at: number
-  ip: string | null
-  browser: number
-  count: number
-  absent: string | null
-  body: Uint8Array
-  trace: string | null
-  violations: string | null
 }
 
 export class ClaimReader {
@@ -60,9 +35,7 @@ export class ClaimReader {
     this.#overdue = database.prepare(
       'SELECT * FROM shipments WHERE destination = ? AND class = 1 AND first_attempt <= ? ORDER BY first_attempt',
     )
-    this.#segment = database.prepare(
-      'SELECT seq, source, received_at, ip, browser, count, absent, body, trace, violations FROM segments WHERE seq = ?',
-    )
+    this.#segment = database.prepare(`${selectContent()} WHERE g.seq = ?`)
   }
 
   claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }: ClaimRequest): ClaimReply {
@@ -115,7 +88,7 @@ export class ClaimReader {
       return {
         origin,
         segment: seq,
-        indexes: indexes === 0 ? owedIndexes(0, segment?.count ?? row.count, segment?.absent ?? []) : [...indexes],
+        indexes: indexes === 0 ? owedIndexes(0, segment?.count ?? row.count, absentIndexes(segment?.absent ?? null)) : [...indexes],
       }
     })
     const shipment: Shipment = {
@@ -134,27 +107,15 @@ export class ClaimReader {
     found.bytes += bytes
   }
 
-  #read(seq: number): (RawSegment & { count: number }) | undefined {
-    const row = this.#segment.get(seq) as SegmentRow | undefined
-    if (row === undefined) return undefined
-    return {
-      seq,
-      sourceId: this.#rows.sources.id(row.source),
-      receivedAtMs: row.received_at,
-      ip: row.ip,
-      browser: row.browser === 1,
-      trace: readTrace(row.trace),
-      count: row.count,
-      absent: absentIndexes(row.absent),
-      violations: row.violations,
-      body: unpackBody(row.body),
-    }
+  #read(seq: number): StoredContent<number> | undefined {
+    const row = this.#segment.get(seq) as StoredContent<number> | undefined
+    return row && Object.assign(row, { body: unpackBody(row.body) })
   }
 }
 
 class Found {
   readonly shipments: ClaimReply['shipments'] = []
-  readonly segments = new Map<number, RawSegment & { count: number }>()
+  readonly segments = new Map<number, StoredContent<number>>()
   bytes = 0
 
   reply(moreFresh: boolean, nextRetryAtMs: number | null): ClaimReply {
