@@ -7,7 +7,16 @@ import { type StepBudget, StepsExceeded } from './judging-steps.ts'
 import { isObject, type JsonObject } from './messages.ts'
 import { type CreateSchemaCompiler, MAX_ERRORS, type SchemaValidator } from './plan-schema.ts'
 import { shortened, violationsOf, withoutProperties } from './plan-violations.ts'
-import { isPlannedType, type PlanMode, type PlanRule, plannedField, ruleKey, type TrackingPlan, type Violation } from './tracking-plan.ts'
+import {
+  isPlannedType,
+  type PlanMode,
+  type PlanRule,
+  plannedField,
+  ruleKey,
+  type TrackingPlan,
+  type UnplannedMode,
+  type Violation,
+} from './tracking-plan.ts'
 
 /** What is wrong with a message. A message that is as planned has none. */
 export interface PlanVerdict {
@@ -98,20 +107,6 @@ export function createPlanJudge(
     onFault?.(fault)
   }
 
-  function unplanned(type: unknown, event: unknown): PlanVerdict | null {
-    if (plan.unplanned === 'allow' || !isPlannedType(type)) return null
-    const isTrack = type === 'track'
-    const rule = ruleKey(type, isTrack ? shortened(String(event), MAX_NAME_LENGTH) : undefined)
-    const violation: Violation = {
-      rule,
-      code: 'unplanned_event',
-      path: isTrack ? 'event' : 'type',
-      expected: isTrack ? 'the name of a planned event' : 'a planned type',
-      found: isTrack ? 'another name' : `the type ${type}`,
-    }
-    return { rule, mode: plan.unplanned, violations: [violation], stripped: null }
-  }
-
   return {
     faults,
     compileNext() {
@@ -128,7 +123,7 @@ export function createPlanJudge(
     judge(message, budget) {
       const type: unknown = message['type']
       const rule = type === 'track' ? tracked.get(message['event']) : others.get(type)
-      if (rule === undefined) return unplanned(type, message['event'])
+      if (rule === undefined) return unplannedVerdict(plan.unplanned, type, message['event'])
       const value: unknown = message[rule.field] ?? NO_PROPERTIES
       try {
         if (rule.validate(value, budget)) return null
@@ -147,6 +142,21 @@ export function createPlanJudge(
       }
     },
   }
+}
+
+/** The verdict on a message that no rule is about. */
+function unplannedVerdict(mode: UnplannedMode, type: unknown, event: unknown): PlanVerdict | null {
+  if (mode === 'allow' || !isPlannedType(type)) return null
+  const isTrack = type === 'track'
+  const rule = ruleKey(type, isTrack ? shortened(String(event), MAX_NAME_LENGTH) : undefined)
+  const violation: Violation = {
+    rule,
+    code: 'unplanned_event',
+    path: isTrack ? 'event' : 'type',
+    expected: isTrack ? 'the name of a planned event' : 'a planned type',
+    found: isTrack ? 'another name' : `the type ${type}`,
+  }
+  return { rule, mode, violations: [violation], stripped: null }
 }
 
 /** The verdict on a message that would take too long to examine. In quarantine, it is neither lost nor sent. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { MessagesWithoutKey, type Spool } from '../spool.ts'
-import { openSpool, type SpoolTimes, senderFolder } from './node-spool.ts'
+import { DiskSpool, type SpoolTimes, senderFolder } from './node-spool.ts'
 
 const SENDER = 'a write key and an address'
 const LONG: SpoolTimes = { touchMs: 60_000, silentMs: 60_000 }
@@ -23,7 +23,7 @@ function folder(t: TestContext): string {
 }
 
 function open(dir: string, { maxBytes = 1_000_000, times = LONG } = {}): Spool {
-  const spool = openSpool({ dir, maxBytes, sender: SENDER }, (error) => assert.fail(error as Error), times)
+  const spool = new DiskSpool({ dir, maxBytes, sender: SENDER }, (error) => assert.fail(error as Error), times)
   opened.push(spool)
   return spool
 }
@@ -42,7 +42,7 @@ async function recovered(spool: Spool): Promise<string[]> {
 
 /** Writes the files of another writer, with the owner file that the test needs. */
 function leave(dir: string, ids: string[], change: (owner: Record<string, unknown>) => unknown, touchedMsAgo = 0): void {
-  const spool = openSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, () => {}, LONG)
+  const spool = new DiskSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, () => {}, LONG)
   for (const id of ids) spool.keep(message(id))
   const file = inside(dir, files(dir, '.owner')[0])
   const owner = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
@@ -216,7 +216,7 @@ test('files that a crash left are deleted with their writer', async (t) => {
 test('messages of one sender are not passed to another', async (t) => {
   const dir = folder(t)
   leave(dir, ['a', 'b'], same({ pid: 0 }))
-  const other = openSpool({ dir, maxBytes: 1_000_000, sender: 'another' }, (error) => assert.fail(error as Error), LONG)
+  const other = new DiskSpool({ dir, maxBytes: 1_000_000, sender: 'another' }, (error) => assert.fail(error as Error), LONG)
   assert.deepEqual(await recovered(other), [])
   other.close()
   assert.deepEqual(await recovered(open(dir)), ['a', 'b'])
@@ -233,7 +233,7 @@ test('messages of version 0.1, which contain no write key, are reported and not 
   const dir = folder(t)
   leaveAsBefore(dir, same({ pid: 0 }))
   const reports: unknown[] = []
-  const spool = openSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, (error) => reports.push(error), LONG)
+  const spool = new DiskSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, (error) => reports.push(error), LONG)
   assert.deepEqual(await recovered(spool), [])
   spool.close()
   const [report] = reports
@@ -255,7 +255,7 @@ test('messages of version 0.1 whose process ends later are reported at the next 
   const dir = folder(t)
   leaveAsBefore(dir, same({ host: 'elsewhere', pid: 1 }))
   const reported = new Promise<unknown>((resolve) => {
-    const spool = openSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, resolve, { touchMs: 60_000, silentMs: 200 })
+    const spool = new DiskSpool({ dir, maxBytes: 1_000_000, sender: SENDER }, resolve, { touchMs: 60_000, silentMs: 200 })
     opened.push(spool)
     void spool.recover(async () => {})
   })

@@ -54,36 +54,100 @@ function runAtExit(): void {
   for (const work of atExit) work()
 }
 
-export function openSpool(
-  place: SpoolPlace,
-  report: (error: unknown) => void,
-  times: SpoolTimes = { touchMs: 10_000, silentMs: 60_000 },
-): Spool {
-  const { maxBytes } = place
-  const dir = senderFolder(place)
-  const owner = enter(dir)
-  // A segment is deleted when all its messages are delivered. With eight or more, one message does not block the whole spool.
-  const segmentBytes = Math.min(SEGMENT_BYTES, maxBytes / 8)
-  let segments: Segment[] = []
-  let nextNumber = 0
-  let nextSegment = 0
-  let bytes = 0
-  let isClosed = false
-  let isRecovering = false
-  let isUnsentReported = false
-  const heartbeat = setInterval(() => attempt(() => owner.touch()), times.touchMs).unref()
-  let rescan: ReturnType<typeof setInterval> | undefined
-  const noExit = onExit(() => attempt(() => segments.length === 0 && leave(dir, owner)))
+export class DiskSpool implements Spool {
+  readonly #place: SpoolPlace
+  readonly #report: (error: unknown) => void
+  readonly #times: SpoolTimes
+  readonly #dir: string
+  readonly #owner: Owner
+  #segments: Segment[] = []
+  #nextNumber = 0
+  #nextSegment = 0
+  #bytes = 0
+  #isClosed = false
+  #isRecovering = false
+  #isUnsentReported = false
+  readonly #heartbeat: ReturnType<typeof setInterval>
+  #rescan: ReturnType<typeof setInterval> | undefined
+  readonly #noExit: () => void
 
-  function attempt(work: () => unknown): void {
-    try {
-      work()
-    } catch (error) {
-      report(error)
+  constructor(place: SpoolPlace, report: (error: unknown) => void, times: SpoolTimes = { touchMs: 10_000, silentMs: 60_000 }) {
+    this.#place = place
+    this.#report = report
+    this.#times = times
+    this.#dir = senderFolder(place)
+    this.#owner = enter(this.#dir)
+    this.#heartbeat = setInterval(() => this.#attempt(() => this.#owner.touch()), times.touchMs).unref()
+    this.#noExit = onExit(() => this.#attempt(() => this.#segments.length === 0 && leave(this.#dir, this.#owner)))
+  }
+
+  keep(json: string): number | undefined {
+    if (this.#isClosed) throw new Error('the spool is closed')
+    const { maxBytes } = this.#place
+    const line = Buffer.from(`${json}\n`)
+    if (this.#bytes + line.length > maxBytes) return undefined
+    const segment = this.#writable()
+    if (fs.writeSync(segment.messagesFd, line) !== line.length) {
+      // A short write (disk full) leaves an incomplete line, which recovery skips; nothing may be appended to it.
+      segment.full = true
+      throw new Error('the message was written only in part; the disk may be full')
+    }
+    segment.count++
+    segment.open++
+    segment.bytes += line.length
+    this.#bytes += line.length
+    // A segment is deleted when all its messages are delivered. With eight or more, one message does not block the whole spool.
+    if (segment.bytes >= Math.min(SEGMENT_BYTES, maxBytes / 8)) segment.full = true
+    return this.#nextNumber++
+  }
+
+  forget(ranges: SpoolRange[]): void {
+    for (const segment of this.#segments) {
+      const inside = ranges.map((range) => cut(range, segment)).filter((range) => range.from <= range.to)
+      if (inside.length === 0) continue
+      for (const { from, to } of inside) segment.open -= to - from + 1
+      // A segment without open messages is deleted even if it is not full, so that an idle client leaves nothing to recover.
+      if (segment.open === 0) {
+        this.#drop(segment)
+        continue
+      }
+      // Starts with a line break, in case a full disk or a kill has left an incomplete line.
+      const lines = `\n${inside.map(({ from, to }) => `${from - segment.first} ${to - segment.first}\n`).join('')}`
+      // After close the file descriptors may have been reused, so the file is opened by name, if no other writer has taken it over.
+      if (this.#isClosed) {
+        if (fs.existsSync(`${segment.base}.messages`)) fs.appendFileSync(`${segment.base}.done`, lines)
+      } else if (fs.writeSync(segment.doneFd, lines) !== lines.length)
+        throw new Error('the list of delivered messages was written only in part; the disk may be full')
     }
   }
 
-  function add(base: string, found: Pick<Segment, 'count' | 'bytes' | 'open' | 'full'>): Segment {
+  async recover(take: Take): Promise<void> {
+    await this.#recoverOnce(take)
+    // A writer on another host is declared dead only after a while, so the search is repeated periodically.
+    const again = (): void => void this.#recoverOnce(take).catch(this.#report)
+    if (!this.#isClosed) this.#rescan = setInterval(again, this.#times.silentMs).unref()
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    clearInterval(this.#heartbeat)
+    clearInterval(this.#rescan)
+    this.#noExit()
+    for (const segment of this.#segments) closeFiles(segment)
+    // Without messages to recover, the owner file is not needed.
+    this.#attempt(() => (this.#segments.length === 0 ? leave(this.#dir, this.#owner) : this.#owner.markGone()))
+  }
+
+  #attempt(work: () => unknown): void {
+    try {
+      work()
+    } catch (error) {
+      this.#report(error)
+    }
+  }
+
+  #add(base: string, found: Pick<Segment, 'count' | 'bytes' | 'open' | 'full'>): Segment {
     const messagesFd = fs.openSync(`${base}.messages`, 'a', 0o600)
     let doneFd: number
     try {
@@ -93,135 +157,72 @@ export function openSpool(
       throw error
     }
     // The messages of a segment have consecutive numbers, from which their line follows. So nothing may be appended to an earlier segment.
-    const last = segments.at(-1)
+    const last = this.#segments.at(-1)
     if (last) last.full = true
-    const segment: Segment = { base, first: nextNumber, messagesFd, doneFd, ...found }
-    nextNumber += segment.count
-    bytes += segment.bytes
-    segments.push(segment)
+    const segment: Segment = { base, first: this.#nextNumber, messagesFd, doneFd, ...found }
+    this.#nextNumber += segment.count
+    this.#bytes += segment.bytes
+    this.#segments.push(segment)
     return segment
   }
 
-  function newBase(): string {
-    return join(dir, `${owner.token}-${nextSegment++}`)
+  #newBase(): string {
+    return join(this.#dir, `${this.#owner.token}-${this.#nextSegment++}`)
   }
 
-  function writable(): Segment {
-    const last = segments.at(-1)
-    return last && !last.full ? last : add(newBase(), { count: 0, bytes: 0, open: 0, full: false })
+  #writable(): Segment {
+    const last = this.#segments.at(-1)
+    return last && !last.full ? last : this.#add(this.#newBase(), { count: 0, bytes: 0, open: 0, full: false })
   }
 
-  function drop(segment: Segment): void {
-    segments = segments.filter((other) => other !== segment)
-    bytes -= segment.bytes
-    if (!isClosed) closeFiles(segment)
-    // The messages first, so that a crash leaves at most a .done file without messages.
-    fs.rmSync(`${segment.base}.messages`, { force: true })
-    fs.rmSync(`${segment.base}.done`, { force: true })
+  #drop(segment: Segment): void {
+    this.#segments = this.#segments.filter((other) => other !== segment)
+    this.#bytes -= segment.bytes
+    if (!this.#isClosed) closeFiles(segment)
+    removeFiles(segment.base)
   }
 
   /** Takes over a segment by renaming it, so that it belongs to exactly one writer at any moment. */
-  async function adopt(from: string, take: Take): Promise<void> {
+  async #adopt(from: string, take: Take): Promise<void> {
     const { lines, done } = readSegment(from)
     const left = [...lines.entries()].filter(([place, json]) => !done.has(place) && isMessage(json))
-    if (left.length === 0) {
-      fs.rmSync(`${from}.messages`, { force: true })
-      fs.rmSync(`${from}.done`, { force: true })
-      return
-    }
-    const base = newBase()
+    if (left.length === 0) return removeFiles(from)
+    const base = this.#newBase()
     // The .done file briefly exists under both names, because without it delivered messages would be sent again.
     if (fs.existsSync(`${from}.done`)) fs.copyFileSync(`${from}.done`, `${base}.done`)
     fs.renameSync(`${from}.messages`, `${base}.messages`)
     fs.rmSync(`${from}.done`, { force: true })
-    const size = fs.statSync(`${base}.messages`).size
-    const { first } = add(base, { count: lines.length, bytes: size, open: left.length, full: true })
+    const { size } = fs.statSync(`${base}.messages`)
+    const { first } = this.#add(base, { count: lines.length, bytes: size, open: left.length, full: true })
     for (const [place, json] of left) {
-      if (isClosed) return
+      if (this.#isClosed) return
       await take(json, first + place)
     }
   }
 
-  function reportUnsent(): void {
-    if (isUnsentReported) return
-    const { length } = abandonedSegments(place.dir, times.silentMs)
+  #reportUnsent(): void {
+    if (this.#isUnsentReported) return
+    const { length } = abandonedSegments(this.#place.dir, this.#times.silentMs)
     if (length === 0) return
-    isUnsentReported = true
-    report(withoutKey(length, place.dir, dir))
+    this.#isUnsentReported = true
+    this.#report(withoutKey(length, this.#place.dir, this.#dir))
   }
 
-  async function recoverOnce(take: Take): Promise<void> {
-    if (isRecovering) return
-    isRecovering = true
+  async #recoverOnce(take: Take): Promise<void> {
+    if (this.#isRecovering) return
+    this.#isRecovering = true
     try {
-      reportUnsent()
-      for (const claim of claimSegments(dir, owner, times.silentMs)) {
+      this.#reportUnsent()
+      for (const claim of claimSegments(this.#dir, this.#owner, this.#times.silentMs)) {
         for (const base of claim.segments) {
-          if (isClosed) return
-          await adopt(base, take)
+          if (this.#isClosed) return
+          await this.#adopt(base, take)
         }
         claim.finish()
       }
     } finally {
-      isRecovering = false
+      this.#isRecovering = false
     }
-  }
-
-  return {
-    keep(json) {
-      if (isClosed) throw new Error('the spool is closed')
-      const line = Buffer.from(`${json}\n`)
-      if (bytes + line.length > maxBytes) return undefined
-      const segment = writable()
-      if (fs.writeSync(segment.messagesFd, line) !== line.length) {
-        // A short write (disk full) leaves an incomplete line, which recovery skips; nothing may be appended to it.
-        segment.full = true
-        throw new Error('the message was written only in part; the disk may be full')
-      }
-      segment.count++
-      segment.open++
-      segment.bytes += line.length
-      bytes += line.length
-      if (segment.bytes >= segmentBytes) segment.full = true
-      return nextNumber++
-    },
-
-    forget(ranges) {
-      for (const segment of segments) {
-        const inside = ranges.map((range) => cut(range, segment)).filter((range) => range.from <= range.to)
-        if (inside.length === 0) continue
-        for (const { from, to } of inside) segment.open -= to - from + 1
-        // A segment without open messages is deleted even if it is not full, so that an idle client leaves nothing to recover.
-        if (segment.open === 0) {
-          drop(segment)
-          continue
-        }
-        // Starts with a line break, in case a full disk or a kill has left an incomplete line.
-        const lines = `\n${inside.map(({ from, to }) => `${from - segment.first} ${to - segment.first}\n`).join('')}`
-        // After close the file descriptors may have been reused, so the file is opened by name, if no other writer has taken it over.
-        if (isClosed) {
-          if (fs.existsSync(`${segment.base}.messages`)) fs.appendFileSync(`${segment.base}.done`, lines)
-        } else if (fs.writeSync(segment.doneFd, lines) !== lines.length)
-          throw new Error('the list of delivered messages was written only in part; the disk may be full')
-      }
-    },
-
-    async recover(take) {
-      await recoverOnce(take)
-      // A writer on another host is declared dead only after a while, so the search is repeated periodically.
-      if (!isClosed) rescan = setInterval(() => void recoverOnce(take).catch(report), times.silentMs).unref()
-    },
-
-    close() {
-      if (isClosed) return
-      isClosed = true
-      clearInterval(heartbeat)
-      clearInterval(rescan)
-      noExit()
-      for (const segment of segments) closeFiles(segment)
-      // Without messages to recover, the owner file is not needed.
-      attempt(() => (segments.length === 0 ? leave(dir, owner) : owner.markGone()))
-    },
   }
 }
 
@@ -257,6 +258,12 @@ function withoutKey(files: number, from: string, to: string): MessagesWithoutKey
   return new MessagesWithoutKey(
     `${from} contains ${count}, which do not contain their write key and are not sent. If all of them are for the write key and host of this client, move the .owner, .messages and .done files to ${to}; otherwise delete them.`,
   )
+}
+
+/** The messages first, so that a crash leaves at most a .done file without messages. */
+function removeFiles(base: string): void {
+  fs.rmSync(`${base}.messages`, { force: true })
+  fs.rmSync(`${base}.done`, { force: true })
 }
 
 function closeFiles(segment: Segment): void {

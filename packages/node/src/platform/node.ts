@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { exitWatch, signalWatch } from './node-exit.ts'
 import { httpTransport } from './node-http.ts'
 import { newId } from './node-ids.ts'
-import { openSpool } from './node-spool.ts'
+import { DiskSpool } from './node-spool.ts'
 import type { Platform } from './platform.ts'
 
 export const platform: Platform = {
@@ -34,7 +34,7 @@ export const platform: Platform = {
     }
   },
   transport: httpTransport,
-  spool: openSpool,
+  spool: (place, report) => new DiskSpool(place, report),
   idleTimer: (run, ms) => setTimeout(run, ms).unref(),
   memoryLimitBytes() {
     const limit = process.constrainedMemory?.()

@@ -6,7 +6,16 @@ import { kindOf } from '../destinations/kinds.ts'
 import type { RequestAbout, RequestBuilder } from '../destinations/port/kind.ts'
 import { outboundBytes } from '../outbound/merged-size.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
-import type { ClaimedShipment, Configuration, Destination, RequestRecord, SegmentContent, ShipmentConsumer, Store } from '../store/store.ts'
+import type {
+  ClaimedShipment,
+  Configuration,
+  Destination,
+  Nodes,
+  RequestRecord,
+  SegmentContent,
+  ShipmentConsumer,
+  Store,
+} from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { IngestPacing } from '../timing/ingest-pacing.ts'
 import { type SetTimer, systemTimer } from '../timing/timers.ts'
@@ -68,34 +77,6 @@ export type TestAttempt = Omit<RequestRecord, 'indexes'> & { sent?: { headers: R
 /** A recorded attempt whose request is to be reconstructed. */
 export type PastAttempt = Omit<RequestAbout, 'id' | 'trace'> & { deliveryId: string }
 
-export interface Delivery {
-  /** The state of each destination on this node, without values that are expensive to compute. */
-  states(): Iterable<{ destinationId: string; breaker: BreakerState; inFlight: number }>
-  /** The health of a destination across all nodes. Success, latency and the requests in flight per URL are of this node only. */
-  health(destinationId: string): DestinationHealth | undefined
-  /** Sends a message to each URL once, immediately, bypassing the queue and the breaker. Nothing is stored. For an integration, each attempt is a request of its own. */
-  test(destinationId: string, message: JsonObject): Promise<{ request: SentRequest | null; attempts: TestAttempt[] } | undefined>
-  /**
-   * Returns what would be sent for messages, each the only one of its segment and in a request of its own. The destination need not be a stored
-   * one. Sends nothing. Rejects with TooManyPreviews.
-   */
-  preview(destination: Destination, messages: readonly SegmentContent[]): Promise<Previewed[]>
-  /**
-   * Reconstructs the request of an attempt from the stored messages: those of one segment, or of several in the order of `parts`. Null if it
-   * cannot be built from them.
-   */
-  describeRequest(
-    destination: Destination,
-    parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
-    about: PastAttempt,
-  ): Promise<SentRequest | null>
-  /**
-   * Starts no more requests and waits for those in flight. After `answeredMs` they are aborted, and their messages are released. Resolves when
-   * all outcomes are recorded, or `recordedMs` after the beginning; the default is 2 s later than `answeredMs`.
-   */
-  stop(answeredMs: number, recordedMs?: number): Promise<Unfinished>
-}
-
 /** What stop() did not wait for. The messages are sent again after the next start. */
 export interface Unfinished {
   /** Requests without a response. */
@@ -111,34 +92,46 @@ const MEMORY_BYTES = 24 * 1024 * 1024
 const MAX_SHOWN_BYTES = 16 * 1024 * 1024
 const RECORD_GRACE_MS = 2_000
 
-export function createDelivery(options: DeliveryOptions): Delivery {
-  const { store, senders, clock, events, random = Math.random, setTimer = systemTimer } = options
-  const { slots = new Slots(SLOTS), memory = new Memory(MEMORY_BYTES), pacing = new IngestPacing() } = options
-  const { shown = new ShownRequests(() => new ThreadTransformer()) } = options
-  const lanes = new Map<string, Lane>()
-  const storeState = new StoreState((isFailing) => {
-    for (const lane of lanes.values()) lane.storeStateChanged(isFailing)
-  })
-  const deps: LaneDeps = { store: store.delivery, senders, slots, memory, clock, setTimer, random, events, pacing, storeState }
-  const removedLanes = new Set<Promise<void>>()
-  let stopping = false
+export class Delivery {
+  readonly #options: DeliveryOptions
+  readonly #lanes = new Map<string, Lane>()
+  readonly #removedLanes = new Set<Promise<void>>()
+  readonly #deps: LaneDeps
+  readonly #peers: Peers | null
+  readonly #shown: ShownRequests
+  #isStopping = false
 
-  function follow({ destinations }: Configuration): void {
-    if (stopping) return
-    for (const [id, lane] of lanes) {
+  constructor(options: DeliveryOptions) {
+    const { store, senders, clock, events, random = Math.random, setTimer = systemTimer } = options
+    const { slots = new Slots(SLOTS), memory = new Memory(MEMORY_BYTES), pacing = new IngestPacing() } = options
+    const storeState = new StoreState((isFailing) => {
+      for (const lane of this.#lanes.values()) lane.storeStateChanged(isFailing)
+    })
+    this.#options = options
+    this.#deps = { store: store.delivery, senders, slots, memory, clock, setTimer, random, events, pacing, storeState }
+    this.#shown = options.shown ?? new ShownRequests(() => new ThreadTransformer())
+    this.#peers = store.nodes === undefined ? null : this.#createPeers(store.nodes)
+    store.delivery.attach(this.#consumer())
+    store.onConfiguration((configuration) => this.#follow(configuration))
+    this.#follow(store.configuration())
+  }
+
+  #follow({ destinations }: Configuration): void {
+    if (this.#isStopping) return
+    for (const [id, lane] of this.#lanes) {
       if (destinations.has(id)) continue
-      lanes.delete(id)
+      this.#lanes.delete(id)
       const stopped = lane.stop().finally(() => {
-        removedLanes.delete(stopped)
-        senders.of(lane.destination).forget(id)
+        this.#removedLanes.delete(stopped)
+        this.#options.senders.of(lane.destination).forget(id)
       })
-      removedLanes.add(stopped)
+      this.#removedLanes.add(stopped)
     }
     for (const [id, destination] of destinations) {
-      const lane = lanes.get(id)
+      const lane = this.#lanes.get(id)
       if (lane === undefined) {
-        const added = new Lane(destination, deps)
-        lanes.set(id, added)
+        const added = new Lane(destination, this.#deps)
+        this.#lanes.set(id, added)
         added.pump()
       } else if (lane.destination !== destination) {
         lane.update(destination)
@@ -146,135 +139,153 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     }
   }
 
-  const consumer: ShipmentConsumer = {
-    reserve: (destinationId, bytes) => lanes.get(destinationId)?.waiting.reserve(bytes) ?? false,
-    deliver: (claimed: ClaimedShipment) => {
-      const lane = lanes.get(claimed.shipment.destinationId)
-      if (lane) lane.waiting.deliver(claimed)
-      else {
-        memory.release(chargeOf(claimed.bytes))
-        store.delivery.release([claimed.shipment])
-      }
-    },
-    cancelReservation: (destinationId, bytes) => {
-      const lane = lanes.get(destinationId)
-      if (lane) lane.waiting.cancelReservation(bytes)
-      else memory.release(chargeOf(bytes))
-    },
-    dropMessages: (isDeleted) => {
-      for (const lane of lanes.values()) lane.waiting.dropMessages(isDeleted)
-    },
-    wake: (destinationId) => lanes.get(destinationId)?.waiting.wake(),
-    sharesChanged: () => {
-      for (const lane of lanes.values()) lane.sharesChanged()
-    },
-    claimsLost: () => {
-      for (const lane of lanes.values()) lane.claimsLost()
-    },
-    writable: (isWritable) => storeState.setWritable(isWritable),
+  #consumer(): ShipmentConsumer {
+    const lanes = this.#lanes
+    const { store, memory, storeState } = this.#deps
+    return {
+      reserve: (destinationId, bytes) => lanes.get(destinationId)?.waiting.reserve(bytes) ?? false,
+      deliver: (claimed: ClaimedShipment) => {
+        const lane = lanes.get(claimed.shipment.destinationId)
+        if (lane) lane.waiting.deliver(claimed)
+        else {
+          memory.release(chargeOf(claimed.bytes))
+          store.release([claimed.shipment])
+        }
+      },
+      cancelReservation: (destinationId, bytes) => {
+        const lane = lanes.get(destinationId)
+        if (lane) lane.waiting.cancelReservation(bytes)
+        else memory.release(chargeOf(bytes))
+      },
+      dropMessages: (isDeleted) => {
+        for (const lane of lanes.values()) lane.waiting.dropMessages(isDeleted)
+      },
+      wake: (destinationId) => lanes.get(destinationId)?.waiting.wake(),
+      sharesChanged: () => {
+        for (const lane of lanes.values()) lane.sharesChanged()
+      },
+      claimsLost: () => {
+        for (const lane of lanes.values()) lane.claimsLost()
+      },
+      writable: (isWritable) => storeState.setWritable(isWritable),
+    }
   }
-  const { nodes } = store
-  const peers =
-    nodes === undefined
-      ? null
-      : new Peers({
-          nodes,
-          *laneStates() {
-            for (const [id, lane] of lanes) yield [id, laneStateOf(lane)]
-          },
-          onReport: (id, report, isFirst) => lanes.get(id)?.onPeerReport(report, isFirst),
-        })
 
-  function laneStateOf(lane: Lane): LaneState {
+  #createPeers(nodes: Nodes): Peers {
+    return new Peers({
+      nodes,
+      laneStates: () => Array.from(this.#lanes, ([id, lane]) => [id, this.#stateOf(lane)]),
+      onReport: (id, report, isFirst) => this.#lanes.get(id)?.onPeerReport(report, isFirst),
+    })
+  }
+
+  #stateOf(lane: Lane): LaneState {
     const { breaker, inFlight, nextAttemptAtMs } = lane.state
-    const nextInMs = nextAttemptAtMs === null ? null : Math.max(0, nextAttemptAtMs - clock.scheduleMs())
+    const nextInMs = nextAttemptAtMs === null ? null : Math.max(0, nextAttemptAtMs - this.#deps.clock.scheduleMs())
     return { breaker, inFlight, nextInMs, ...lane.report }
   }
 
-  store.delivery.attach(consumer)
-  store.onConfiguration(follow)
-  follow(store.configuration())
+  /** The state of each destination on this node, without values that are expensive to compute. */
+  *states(): Iterable<{ destinationId: string; breaker: BreakerState; inFlight: number }> {
+    for (const [destinationId, lane] of this.#lanes) {
+      const { breaker, inFlight } = lane.state
+      yield { destinationId, breaker, inFlight }
+    }
+  }
 
-  return {
-    *states() {
-      for (const [destinationId, lane] of lanes) {
-        const { breaker, inFlight } = lane.state
-        yield { destinationId, breaker, inFlight }
-      }
-    },
+  /** The health of a destination across all nodes. Success, latency and the requests in flight per URL are of this node only. */
+  health(destinationId: string): DestinationHealth | undefined {
+    const lane = this.#lanes.get(destinationId)
+    if (lane === undefined) return undefined
+    const targets = kindOf(lane.destination).targets(lane.destination)
+    const urls = targets.map((url) => Object.assign({ url, inFlight: lane.inFlightAt(url) }, lane.health.of(url)))
+    const { failure } = lane.health
+    if (this.#peers === null) return { ...lane.state, ...lane.health.all(), failure, urls }
+    const { breaker, inFlight, nextInMs } = this.#peers.combine(destinationId, this.#stateOf(lane))
+    const nextAttemptAtMs = nextInMs === null ? null : this.#deps.clock.scheduleMs() + nextInMs
+    return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, ...lane.health.all(), failure, urls }
+  }
 
-    health(destinationId) {
-      const lane = lanes.get(destinationId)
-      if (lane === undefined) return undefined
-      const targets = kindOf(lane.destination).targets(lane.destination)
-      const urls = targets.map((url) => Object.assign({ url, inFlight: lane.inFlightAt(url) }, lane.health.of(url)))
-      const { failure } = lane.health
-      if (peers === null) return { ...lane.state, ...lane.health.all(), failure, urls }
-      const { breaker, inFlight, nextInMs } = peers.combine(destinationId, laneStateOf(lane))
-      const nextAttemptAtMs = nextInMs === null ? null : clock.scheduleMs() + nextInMs
-      return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, ...lane.health.all(), failure, urls }
-    },
+  /** Sends a message to each URL once, immediately, bypassing the queue and the breaker. Nothing is stored. For an integration, each attempt is a request of its own. */
+  async test(destinationId: string, message: JsonObject): Promise<{ request: SentRequest | null; attempts: TestAttempt[] } | undefined> {
+    const { store, senders } = this.#options
+    const destination = store.configuration().destinations.get(destinationId)
+    if (destination === undefined) return undefined
+    const once = this.#once(destination)
+    const { startedAtMs } = once
+    const attempts = testAttempts(destination, await sendOnce(senders, destination, message, once), startedAtMs)
+    const { requests } = kindOf(destination)
+    if (requests === null) return { request: null, attempts }
+    // After the attempts, because the destination may change while this waits, and a sender must not be given old settings again.
+    const [item = null] = (await this.#shown.tryToPrepare(requests.masked(destination), [{ message, receivedAtMs: startedAtMs }])) ?? []
+    // A message that is not sent is shown as it is.
+    const prepared = isSendable(item) ? item : JSON.stringify(message)
+    const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
+    const { headers, body } = requests.build(destination, [prepared], destination.batch.size > 1, about)
+    return { request: shownRequest(destination, requests, headers, body), attempts }
+  }
 
-    async test(destinationId, message) {
-      const destination = store.configuration().destinations.get(destinationId)
-      if (destination === undefined) return undefined
-      const startedAtMs = clock.wallMs()
-      const onBug = (text: string): void => events.trouble(destination, new Error(text))
-      const sent = await sendOnce(senders, destination, message, { startedAtMs, onBug })
-      const attempts = testAttempts(destination, sent, startedAtMs)
-      const { requests } = kindOf(destination)
-      if (requests === null) return { request: null, attempts }
-      // After the attempts, because the destination may change while this waits, and a sender must not be given old settings again.
-      const [item = null] = (await shown.tryToPrepare(requests.masked(destination), [{ message, receivedAtMs: startedAtMs }])) ?? []
-      // A message that is not sent is shown as it is.
-      const prepared = isSendable(item) ? item : JSON.stringify(message)
-      const about = { id: `test-${startedAtMs}`, attempt: 1, replay: false, atMs: startedAtMs, trace: null }
-      const { headers, body } = requests.build(destination, [prepared], destination.batch.size > 1, about)
-      return { request: shownRequest(destination, requests, headers, body), attempts }
-    },
+  /**
+   * Returns what would be sent for messages, each the only one of its segment and in a request of its own. The destination need not be a stored
+   * one. Sends nothing. Rejects with TooManyPreviews.
+   */
+  preview(destination: Destination, messages: readonly SegmentContent[]): Promise<Previewed[]> {
+    const { requests } = kindOf(destination)
+    const once = this.#once(destination)
+    if (requests !== null) return this.#shown.preview(destination, requests, messages, once.startedAtMs)
+    return previewRuns(this.#options.senders, destination, messages, once)
+  }
 
-    preview: (destination, messages) => {
-      const startedAtMs = clock.wallMs()
-      const { requests } = kindOf(destination)
-      if (requests !== null) return shown.preview(destination, requests, messages, startedAtMs)
-      return previewRuns(senders, destination, messages, { startedAtMs, onBug: (text) => events.trouble(destination, new Error(text)) })
-    },
+  #once(destination: Destination): { startedAtMs: number; onBug: (text: string) => void } {
+    const { clock, events } = this.#options
+    return { startedAtMs: clock.wallMs(), onBug: (text) => events.trouble(destination, new Error(text)) }
+  }
 
-    async describeRequest(given, parts, { deliveryId, ...about }) {
-      const { requests } = kindOf(given)
-      // The requests of an integration are recorded with the attempt.
-      if (requests === null) return null
-      const destination = requests.masked(given)
-      let bytes = 0
-      for (const { content, indexes } of parts) {
-        for (const index of indexes) bytes += content.items[index] == null ? 0 : outboundBytes(content, index)
-        if (bytes > MAX_SHOWN_BYTES) return null
-      }
-      const messages = parts.flatMap(({ content, indexes }) =>
-        indexes.map((index) => ({ message: builtMessage(destination, content, index), receivedAtMs: content.receivedAtMs })),
-      )
-      const items = (await shown.tryToPrepare(destination, messages)) ?? []
-      const prepared = items.filter(isSendable)
-      if (prepared.length === 0 || items.includes(null)) return null
-      const { headers, body } = requests.build(destination, prepared, destination.batch.size > 1 || prepared.length > 1, {
-        id: deliveryId,
-        trace: sharedTrace(parts.map(({ content }) => content.trace)),
-        ...about,
-      })
-      return shownRequest(destination, requests, headers, body)
-    },
+  /**
+   * Reconstructs the request of an attempt from the stored messages: those of one segment, or of several in the order of `parts`. Null if it
+   * cannot be built from them.
+   */
+  async describeRequest(
+    given: Destination,
+    parts: readonly { content: SegmentContent; indexes: readonly number[] }[],
+    { deliveryId, ...about }: PastAttempt,
+  ): Promise<SentRequest | null> {
+    const { requests } = kindOf(given)
+    // The requests of an integration are recorded with the attempt.
+    if (requests === null) return null
+    const destination = requests.masked(given)
+    let bytes = 0
+    for (const { content, indexes } of parts) {
+      for (const index of indexes) bytes += content.items[index] == null ? 0 : outboundBytes(content, index)
+      if (bytes > MAX_SHOWN_BYTES) return null
+    }
+    const messages = parts.flatMap(({ content, indexes }) =>
+      indexes.map((index) => ({ message: builtMessage(destination, content, index), receivedAtMs: content.receivedAtMs })),
+    )
+    const items = (await this.#shown.tryToPrepare(destination, messages)) ?? []
+    const prepared = items.filter(isSendable)
+    if (prepared.length === 0 || items.includes(null)) return null
+    const trace = sharedTrace(parts.map(({ content }) => content.trace))
+    const isBatch = destination.batch.size > 1 || prepared.length > 1
+    const { headers, body } = requests.build(destination, prepared, isBatch, { id: deliveryId, trace, ...about })
+    return shownRequest(destination, requests, headers, body)
+  }
 
-    async stop(answeredMs, recordedMs = answeredMs + RECORD_GRACE_MS) {
-      const beganAt = performance.now()
-      stopping = true
-      const stopped = Promise.all([...[...lanes.values()].map((lane) => lane.stop()), ...removedLanes])
-      await withTimeout(answeredMs, stopped)
-      const requests = [...lanes.values()].reduce((sum, lane) => sum + lane.state.inFlight, 0)
-      // Requests still in flight end as `aborted`, which the lanes treat as not started.
-      const ended = Promise.all([senders.close(), shown.close(), stopped]).then(() => true)
-      const recorded = await withTimeout(Math.max(0, beganAt + recordedMs - performance.now()), ended, false)
-      return { requests, recorded }
-    },
+  /**
+   * Starts no more requests and waits for those in flight. After `answeredMs` they are aborted, and their messages are released. Resolves when
+   * all outcomes are recorded, or `recordedMs` after the beginning; the default is 2 s later than `answeredMs`.
+   */
+  async stop(answeredMs: number, recordedMs = answeredMs + RECORD_GRACE_MS): Promise<Unfinished> {
+    const beganAt = performance.now()
+    this.#isStopping = true
+    const lanes = [...this.#lanes.values()]
+    const stopped = Promise.all([...lanes.map((lane) => lane.stop()), ...this.#removedLanes])
+    await withTimeout(answeredMs, stopped)
+    const requests = lanes.reduce((sum, lane) => sum + lane.state.inFlight, 0)
+    // Requests still in flight end as `aborted`, which the lanes treat as not started.
+    const ended = Promise.all([this.#options.senders.close(), this.#shown.close(), stopped]).then(() => true)
+    const recorded = await withTimeout(Math.max(0, beganAt + recordedMs - performance.now()), ended, false)
+    return { requests, recorded }
   }
 }
 

@@ -7,7 +7,7 @@ import { VERSION } from '../api/version.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { generateToken, loadAdminToken } from '../control/access/admin-token.ts'
 import { type AttemptListener, createAccess, type TrustedProxies } from '../control/access/authorize.ts'
-import { createDelivery } from '../delivery/delivery.ts'
+import { Delivery } from '../delivery/delivery.ts'
 import type { HostOptions } from '../delivery/link/host-channel.ts'
 import { openInlineSender, openSenderThreads } from '../delivery/open-senders.ts'
 import { Hosts } from '../delivery/supervision/hosts.ts'
@@ -80,7 +80,7 @@ export async function openServiceCore(config: Config, log: Log, parts: AppParts)
   const plans = followPlans(store, log)
   const observer = createObserver({ store, clock, log, metrics, version: VERSION, eventCatalog: config.eventCatalog === 'on', plans })
   const pacing = new IngestPacing()
-  const delivery = createDelivery({
+  const delivery = new Delivery({
     store,
     senders: openSenders(config, log, { parts, clock, hosts, guard: allowed }),
     clock,

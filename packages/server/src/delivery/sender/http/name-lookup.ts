@@ -95,28 +95,33 @@ export function createNameLookup({
     return name
   }
 
-  /** Returns the newer answer if it arrives soon, otherwise the old one. */
-  async function newerOrOld(pending: Promise<readonly string[]>, name: Name, old: readonly string[]): Promise<readonly string[]> {
-    let cancel: CancelTimer | null = null
-    const timeout = new Promise<readonly string[]>((resolve) => {
-      cancel = setTimer(() => resolve(old), STALE_WAIT_MS)
-    })
-    try {
-      return await Promise.race([pending, timeout])
-    } catch (error) {
-      if (name.addresses === null) throw error
-      return old
-    } finally {
-      ;(cancel as CancelTimer | null)?.()
-    }
-  }
-
   return (hostname) => {
     const name = nameOf(hostname)
     const ageMs = now() - name.atMs
     if (name.addresses !== null && ageMs < FRESH_MS) return Promise.resolve(name.addresses)
     name.pending ??= run(hostname, name)
-    return name.addresses !== null && ageMs < STALE_MS ? newerOrOld(name.pending, name, name.addresses) : name.pending
+    return name.addresses !== null && ageMs < STALE_MS ? newerOrOld(name.pending, name, name.addresses, setTimer) : name.pending
+  }
+}
+
+/** Returns the newer answer if it arrives soon, otherwise the old one. */
+async function newerOrOld(
+  pending: Promise<readonly string[]>,
+  name: Name,
+  old: readonly string[],
+  setTimer: SetTimer,
+): Promise<readonly string[]> {
+  let cancel: CancelTimer | null = null
+  const timeout = new Promise<readonly string[]>((resolve) => {
+    cancel = setTimer(() => resolve(old), STALE_WAIT_MS)
+  })
+  try {
+    return await Promise.race([pending, timeout])
+  } catch (error) {
+    if (name.addresses === null) throw error
+    return old
+  } finally {
+    ;(cancel as CancelTimer | null)?.()
   }
 }
 
