@@ -16,6 +16,7 @@ import {
   REASONS,
   type ReasonCode,
   reasonOfError,
+  withoutAnswer,
 } from '../link/outcome.ts'
 import type { RenewedTokens } from '../link/protocol.ts'
 import type { IntegrationRuns, RunWork } from '../sender/integration-runs.ts'
@@ -31,13 +32,7 @@ interface Step {
   result: RunResult
 }
 
-interface Judged {
-  verdict: Verdict
-  reason: string | null
-  error: string | null
-  status: number | null
-  retryAfterMs: number | null
-}
+type Judged = Pick<Outcome, 'verdict' | 'reason' | 'error' | 'status' | 'retryAfterMs'>
 
 const SUCCESS: Judged = { verdict: 'success', reason: null, error: null, status: null, retryAfterMs: null }
 /** Names the run of a deletion, which no subscription has. */
@@ -175,7 +170,7 @@ function outcomeOf(
   for (const [position, judged] of byMessage.entries()) {
     if (judged.length > 0) continue
     judged.push(nothingToRun)
-    requests.push(withoutRequest(destination, [position], nameOf(destination), nowMs, 0, nothingToRun))
+    requests.push(withoutRequest(destination, [position], null, nowMs, 0, nothingToRun))
   }
   const results = byMessage.map((judged, position): RanMessage => messageOutcome(judged, succeeded[position] ?? []))
   const all = byMessage.flat()
@@ -212,11 +207,7 @@ function judge(result: StepResult | undefined, verdictOf: (status: number) => Ve
   // The service ended the run, and not the deadline.
   if (isAborted && result.kind === 'failed' && result.code === 'timeout') return judgedOf('aborted')
   if (result.kind === 'failed') return judgedOf(result.code, result.message)
-  return judgedOf(networkReason(result.code), result.message)
-}
-
-function networkReason(code: string): ReasonCode {
-  return code === 'ERR_ADDRESS_REFUSED' ? 'address_refused' : reasonOfError({ code })
+  return judgedOf(reasonOfError({ code: result.code }), result.message)
 }
 
 function judgedOf(reason: ReasonCode, error: string = REASONS[reason][1]): Judged {
@@ -266,7 +257,7 @@ function ranRequest(
       ? { ...decided, verdict: 'temporary', reason: `http_${status}`, error: describeStatus(status) }
       : error === null
         ? decided
-        : judgedOf(networkReason(error))
+        : judgedOf(reasonOfError({ code: error }))
   const outcome: Outcome = { ...outcomeWith({ ...judged, status }, totalMs), responseStart }
   return {
     positions,
@@ -279,26 +270,22 @@ function ranRequest(
   }
 }
 
-/** In the place of a subscription, where none was run. */
-function nameOf({ integration }: IntegrationDestination): string {
-  return integration.name
-}
-
+/** `name` is that of the subscription. If none was run, the integration stands in its place. */
 function withoutRequest(
   destination: IntegrationDestination,
   positions: number[],
-  subscription: string,
+  name: string | null,
   startedAtMs: number,
   totalMs: number,
   judged: Judged,
 ): RanRequest {
   const [url = ''] = kindOf(destination).targets(destination)
+  const subscription = name ?? destination.integration.name
   return { positions, subscription, method: null, url, startedAtMs, outcome: outcomeWith(judged, totalMs), sent: null }
 }
 
-function outcomeWith({ verdict, reason, error, status, retryAfterMs }: Judged, totalMs: number): Outcome {
-  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs }
-  return { verdict, status, reason, error, address: null, timings, retryAfterMs, responseStart: null }
+function outcomeWith({ status, retryAfterMs, ...judged }: Judged, totalMs: number): Outcome {
+  return { ...withoutAnswer(judged, totalMs), status, retryAfterMs }
 }
 
 /** The integration cannot be loaded: perhaps its package is being installed, or it does not have it any more. */
@@ -311,6 +298,6 @@ function failedToOpen(destination: IntegrationDestination, { messages, succeeded
   const results = messages.map((): RanMessage => {
     return { verdict: 'temporary', reason: judged.reason, retryAfterMs: null, succeeded: succeeded ?? [] }
   })
-  const ran = { messages: results, requests: [withoutRequest(destination, all, nameOf(destination), Date.now(), 0, judged)] }
+  const ran = { messages: results, requests: [withoutRequest(destination, all, null, Date.now(), 0, judged)] }
   return { ...outcomeWith(judged, 0), ran }
 }

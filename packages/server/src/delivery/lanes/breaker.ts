@@ -10,8 +10,21 @@ import type { BreakerState } from '../events/events.ts'
 /** `failedOften`: a failure in a run that has reached FAILURES_TO_OPEN. */
 export type BreakerEvent = 'started' | 'succeeded' | 'failed' | 'failedOften' | 'withdrawn' | 'reset' | 'peerFailing' | 'peerRecovered'
 
+type Next = Readonly<Record<BreakerEvent, BreakerState>>
+
+const AFTER_OPEN: Next = {
+  started: 'probing',
+  succeeded: 'closed',
+  failed: 'open',
+  failedOften: 'open',
+  withdrawn: 'open',
+  reset: 'closed',
+  peerFailing: 'open',
+  peerRecovered: 'closed',
+}
+
 /** The table is total: a missing state or event is a compile error. */
-export const TRANSITIONS: Readonly<Record<BreakerState, Readonly<Record<BreakerEvent, BreakerState>>>> = {
+export const TRANSITIONS: Readonly<Record<BreakerState, Next>> = {
   closed: {
     started: 'closed',
     succeeded: 'closed',
@@ -22,26 +35,8 @@ export const TRANSITIONS: Readonly<Record<BreakerState, Readonly<Record<BreakerE
     peerFailing: 'open',
     peerRecovered: 'closed',
   },
-  open: {
-    started: 'probing',
-    succeeded: 'closed',
-    failed: 'open',
-    failedOften: 'open',
-    withdrawn: 'open',
-    reset: 'closed',
-    peerFailing: 'open',
-    peerRecovered: 'closed',
-  },
-  probing: {
-    started: 'probing',
-    succeeded: 'closed',
-    failed: 'open',
-    failedOften: 'open',
-    withdrawn: 'open',
-    reset: 'closed',
-    peerFailing: 'probing',
-    peerRecovered: 'closed',
-  },
+  open: AFTER_OPEN,
+  probing: { ...AFTER_OPEN, peerFailing: 'probing' },
 }
 
 /** Large enough that a brief disturbance of a healthy receiver does not open the breaker. */

@@ -12,7 +12,7 @@ import type { Work } from '../link/work.ts'
 import type { Member } from '../shipments/member.ts'
 import type { UnitOutcome } from '../shipments/part-record.ts'
 import type { Task } from '../shipments/task.ts'
-import { deliveryIdOf, type Unit } from '../shipments/unit.ts'
+import type { Unit } from '../shipments/unit.ts'
 import type { Senders } from '../supervision/senders.ts'
 import type { Slots, SlotUser } from './slots.ts'
 import { Slowdown } from './slowdown.ts'
@@ -64,10 +64,6 @@ export class Flight implements Work {
     this.steps = kindOf(destination).stepsDone(progress)
     this.urls = targetsLeft(destination, unit)
     this.left = this.urls.length
-  }
-
-  get deliveryId(): string {
-    return deliveryIdOf(this.unit)
   }
 
   get isBatch(): boolean {

@@ -3,10 +3,9 @@
 // an attempt, a free slot, a response of the store.
 
 import type { Destination } from '../../store/store.ts'
-import type { SetTimer } from '../../timing/timers.ts'
+import type { CancelTimer, SetTimer } from '../../timing/timers.ts'
 import type { Backlog } from '../recording/backlog.ts'
 import type { Claiming } from './claiming.ts'
-import { EarliestTimer } from './earliest-timer.ts'
 import type { ExpiryCheck } from './expiry-check.ts'
 import type { Gate } from './gate.ts'
 import type { SendQueue } from './send-queue.ts'
@@ -22,13 +21,17 @@ export interface ScheduleDeps {
   wake: () => void
 }
 
+/** The longest delay of the timer. Waking the lane early is harmless, because it checks what is due. */
+const MAX_TIMER_MS = 60_000
+
 export class Schedule {
   readonly #deps: ScheduleDeps
-  readonly #timer: EarliestTimer
+  #cancel: CancelTimer | null = null
+  /** When the timer fires: at the earliest of the times that it was set to. */
+  #atMs = Number.POSITIVE_INFINITY
 
   constructor(deps: ScheduleDeps) {
     this.#deps = deps
-    this.#timer = new EarliestTimer(deps.setTimer, deps.wake)
   }
 
   /** Sets the timer that wakes the lane next. */
@@ -36,12 +39,12 @@ export class Schedule {
     const { gate, claiming, backlog, expiryCheck } = this.#deps
     if (gate.isHeld) return
     const notBeforeMs = Math.max(gate.blockedUntilMs, claiming.notBeforeMs)
-    if (notBeforeMs > nowMs && this.#isWaiting(nowMs)) this.#timer.set(notBeforeMs, nowMs)
+    if (notBeforeMs > nowMs && this.#isWaiting(nowMs)) this.#wakeAt(notBeforeMs, nowMs)
     const { nextRetryAtMs } = backlog
     if (nextRetryAtMs === null) return
-    if (nextRetryAtMs > nowMs) this.#timer.set(Math.max(nextRetryAtMs, notBeforeMs), nowMs)
+    if (nextRetryAtMs > nowMs) this.#wakeAt(Math.max(nextRetryAtMs, notBeforeMs), nowMs)
     // A node without a share of the destination leaves expiry to the nodes that send.
-    if (gate.share > 0 && gate.isBlocked(nowMs)) this.#timer.set(expiryCheck.checkIfDue(destination, nowMs), nowMs)
+    if (gate.share > 0 && gate.isBlocked(nowMs)) this.#wakeAt(expiryCheck.checkIfDue(destination, nowMs), nowMs)
   }
 
   /** The time of the next attempt; null if nothing is waiting, or if nothing may be sent until the destination is changed. */
@@ -52,7 +55,18 @@ export class Schedule {
   }
 
   cancel(): void {
-    this.#timer.cancel()
+    this.#cancel?.()
+  }
+
+  #wakeAt(atMs: number, nowMs: number): void {
+    if (this.#atMs <= atMs) return
+    this.#cancel?.()
+    const delayMs = Math.min(Math.max(atMs - nowMs, 1), MAX_TIMER_MS)
+    this.#atMs = nowMs + delayMs
+    this.#cancel = this.#deps.setTimer(() => {
+      this.#atMs = Number.POSITIVE_INFINITY
+      this.#deps.wake()
+    }, delayMs)
   }
 
   /** Whether there is work that could be sent if the gate allowed it. */

@@ -3,7 +3,7 @@
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import type { Destination, RowId } from '../../store/store.ts'
 import type { Outcome } from './outcome.ts'
-import type { SenderCommands, Unsent } from './protocol.ts'
+import type { SenderCommands, Start, Unsent } from './protocol.ts'
 
 /** Messages that can be given to a sender. */
 export interface Sendable {
@@ -24,22 +24,12 @@ export function dropLoaded({ loaded }: Sendable, indexes: readonly number[] | nu
 }
 
 /** A request to some of a destination's URLs. */
-export interface Work {
+export interface Work
+  extends Pick<Start, 'isBatch' | 'attempt' | 'replay' | 'keepAnswer' | 'limit' | 'urls'>,
+    Partial<Pick<Start, 'steps' | 'isPreview'>> {
   destination: Destination
-  isBatch: boolean
-  /** From 1. */
-  attempt: number
-  replay: boolean
   /** In wall time. */
   startedAtMs: number
-  keepAnswer: boolean
-  /** The most requests of the destination that may be in flight. */
-  limit: number
-  /** Indexes in the list of the destination's URLs. */
-  urls: readonly number[]
-  /** For an integration: see Start. */
-  steps?: readonly string[] | null
-  isPreview?: boolean
   messages: readonly { content: Sendable; index: number }[]
   /** Called once for each URL, never while the work is being started. `waitedMs`: how long it waited in the sender because of the limit. */
   answered(url: number, outcome: Outcome, waitedMs: number): void

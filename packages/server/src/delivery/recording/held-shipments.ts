@@ -55,9 +55,8 @@ export class HeldShipments {
 
   constructor(deps: HeldShipmentsDeps) {
     this.#deps = deps
-    const { store, setTimer, events, destination, storeState, onReleased } = deps
-    const onError = (error: unknown): void => events.trouble(destination(), error)
-    this.#recorder = new SettlementRecorder(store, setTimer, onError, onReleased, storeState)
+    const { setTimer, events, destination } = deps
+    this.#recorder = new SettlementRecorder({ ...deps, onError: (error) => events.trouble(destination(), error) })
     this.#interim = new InterimSettlements(setTimer, (task) => this.#settle(task))
   }
 

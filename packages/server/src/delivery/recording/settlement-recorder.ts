@@ -13,6 +13,15 @@ const MAX_REJECTIONS = 3
 /** As long as the longest wait between two delivery attempts. */
 export const RELEASE_REJECTED_MS = 600_000
 
+export interface RecorderDeps {
+  store: Pick<DeliveryStore, 'settle' | 'release'>
+  setTimer: SetTimer
+  storeState: Pick<StoreState, 'settlementsFailed'>
+  onError: (error: unknown) => void
+  /** Called when shipments whose settlement was rejected can be claimed again. */
+  onReleased: () => void
+}
+
 interface Recording {
   settlement: Settlement
   onEnd: (recorded: boolean) => void
@@ -23,27 +32,12 @@ interface Recording {
 }
 
 export class SettlementRecorder {
-  readonly #store: DeliveryStore
-  readonly #setTimer: SetTimer
-  readonly #onError: (error: unknown) => void
-  readonly #onReleased: () => void
-  readonly #storeState: Pick<StoreState, 'settlementsFailed'>
+  readonly #deps: RecorderDeps
   readonly #waiting = new Map<() => void, CancelTimer>()
   #stopsWaiting = false
 
-  /** `onReleased` is called when shipments whose settlement was rejected can be claimed again. */
-  constructor(
-    store: DeliveryStore,
-    setTimer: SetTimer,
-    onError: (error: unknown) => void,
-    onReleased: () => void,
-    storeState: Pick<StoreState, 'settlementsFailed'>,
-  ) {
-    this.#store = store
-    this.#storeState = storeState
-    this.#setTimer = setTimer
-    this.#onError = onError
-    this.#onReleased = onReleased
+  constructor(deps: RecorderDeps) {
+    this.#deps = deps
   }
 
   /** Calls `onEnd(true)` once the settlement is durable, or `onEnd(false)` when it was abandoned and the store is unchanged. */
@@ -61,38 +55,38 @@ export class SettlementRecorder {
   }
 
   #try(recording: Recording): void {
-    this.#store.settle(recording.settlement).then(
+    this.#deps.store.settle(recording.settlement).then(
       () => this.#end(recording, true),
       (error: unknown) => this.#failed(recording, error),
     )
   }
 
   #end({ onEnd, hasFailed }: Recording, recorded: boolean): void {
-    if (hasFailed) this.#storeState.settlementsFailed(-1)
+    if (hasFailed) this.#deps.storeState.settlementsFailed(-1)
     onEnd(recorded)
   }
 
   #failed(recording: Recording, error: unknown): void {
     if (error instanceof ClaimLost) {
-      this.#onError(error)
+      this.#deps.onError(error)
       this.#end(recording, false)
       return
     }
     const { settlement, nth } = recording
     const isUnavailable = error instanceof StoreUnavailable
     const rejected = !isUnavailable && nth >= MAX_REJECTIONS
-    if (nth === 1 || rejected || this.#stopsWaiting) this.#onError(error)
+    if (nth === 1 || rejected || this.#stopsWaiting) this.#deps.onError(error)
     if (rejected || this.#stopsWaiting) {
       this.#end(recording, false)
       this.#later(RELEASE_REJECTED_MS, () => {
-        this.#store.release([...settlement.done, ...settlement.kept.map(({ shipment }) => shipment)])
-        this.#onReleased()
+        this.#deps.store.release([...settlement.done, ...settlement.kept.map(({ shipment }) => shipment)])
+        this.#deps.onReleased()
       })
       return
     }
     if (isUnavailable && !recording.hasFailed) {
       recording.hasFailed = true
-      this.#storeState.settlementsFailed(1)
+      this.#deps.storeState.settlementsFailed(1)
     }
     recording.nth++
     this.#later(Math.min(FIRST_RETRY_MS * 2 ** (nth - 1), MAX_RETRY_MS), () => this.#try(recording))
@@ -104,6 +98,6 @@ export class SettlementRecorder {
       act()
     }
     if (this.#stopsWaiting) run()
-    else this.#waiting.set(run, this.#setTimer(run, delayMs))
+    else this.#waiting.set(run, this.#deps.setTimer(run, delayMs))
   }
 }

@@ -241,12 +241,8 @@ export class Executor implements CommandTarget {
     const { unit, attempt, replay, atMs, urls, isPreview } = start
     if (isPreview) throw new Error('a preview carries nothing out')
     const texts = prepared.map((item) => (typeof item === 'string' ? item : item.text))
-    const ended = this.#started(
-      target,
-      start,
-      texts.reduce((sum, { length }) => sum + length, 0),
-      waitedMs,
-    )
+    const bytes = texts.reduce((sum, { length }) => sum + length, 0)
+    const ended = this.#started(target, start, bytes, waitedMs)
     const startedMs = performance.now()
     const at = urls[0] as number
     carrier.carryOut(target.destination, texts, { id, attempt, replay, atMs: atMs + waitedMs, trace }).then(

@@ -42,7 +42,7 @@ function idsOf(parts: readonly { origin: unknown; indexes: readonly number[] }[]
 }
 
 function memberIds(unit: Unit): string[] {
-  return unit.members.map((member) => deliveryIdOf({ ...unit, members: [member] }))
+  return unit.members.map((member) => deliveryIdOf([member]))
 }
 
 function endedIds(settlement: Settlement, state?: string): string[] {
@@ -348,7 +348,7 @@ test('a batch of several shipments is retried as the same batch', () => {
 
 test('the id of a unit is that of its first delivery, whichever part that belongs to', () => {
   const claimed = claimedOf(1, [[null], items(2)], { unit: true, attempt: 1, firstAttemptAtMs: 1 })
-  assert.equal(deliveryIdOf(new Task([claimed], { type: 'webhook', batch: SINGLE }).units[0] as Unit), '11-0')
+  assert.equal(deliveryIdOf((new Task([claimed], { type: 'webhook', batch: SINGLE }).units[0] as Unit).members), '11-0')
 })
 
 test('deliveries whose window ends while they are waiting expire', () => {

@@ -24,7 +24,7 @@ export function traceOf({ members }: Unit): TraceContext | null {
 }
 
 /** The id of a batch is that of its first delivery. */
-export function deliveryIdOf({ members }: Unit): string {
+export function deliveryIdOf(members: readonly Member[]): string {
   const { content, index } = members[0] as Member
   return `${String(content.origin)}-${index}`
 }

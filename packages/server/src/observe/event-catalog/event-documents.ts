@@ -97,25 +97,35 @@ export function sourceOfKey(key: string): string {
   return key.slice(0, key.lastIndexOf('.'))
 }
 
-export function addToCounts(stored: EventCounts | undefined, { type, event, firstMs, lastMs, hours }: EventDelta): EventCounts {
-  let total = stored?.total ?? 0
-  let byHour: CountWindow = stored?.hours ?? { last: 0, counts: [] }
-  let byDay: CountWindow = stored?.days ?? { last: 0, counts: [] }
+/** What documents of events and of violations have in common. */
+export type Counted = Pick<EventCounts, 'firstMs' | 'lastMs' | 'total' | 'hours' | 'days'>
+
+/** Adds what was counted by hour. */
+export function addHours(
+  stored: Counted | undefined,
+  { firstMs, lastMs, hours }: Pick<EventDelta, 'firstMs' | 'lastMs' | 'hours'>,
+): Counted {
+  let {
+    total,
+    hours: byHour,
+    days,
+  }: Counted = stored ?? { firstMs, lastMs, total: 0, hours: { last: 0, counts: [] }, days: { last: 0, counts: [] } }
   for (const [hour, count] of hours) {
     total += count
     byHour = addToWindow(byHour, hour, count, HOURS_KEPT)
-    byDay = addToWindow(byDay, Math.floor(hour / 24), count, DAYS_KEPT)
+    days = addToWindow(days, Math.floor(hour / 24), count, DAYS_KEPT)
   }
   return {
-    ...stored,
-    type,
-    event,
     firstMs: Math.min(stored?.firstMs ?? firstMs, firstMs),
     lastMs: Math.max(stored?.lastMs ?? lastMs, lastMs),
     total,
     hours: byHour,
-    days: byDay,
+    days,
   }
+}
+
+export function addToCounts(stored: EventCounts | undefined, delta: EventDelta): EventCounts {
+  return { ...stored, type: delta.type, event: delta.event, ...addHours(stored, delta) }
 }
 
 export function addToProperties(stored: EventProperties | undefined, delta: EventDelta): EventProperties {
@@ -162,7 +172,7 @@ export function sum(counts: readonly number[]): number {
 }
 
 /** Adds to the counts of an hour or day. `size` is the number of hours or days that are kept. */
-export function addToWindow({ last, counts }: CountWindow, at: number, count: number, size: number): CountWindow {
+function addToWindow({ last, counts }: CountWindow, at: number, count: number, size: number): CountWindow {
   if (counts.length === 0) return { last: at, counts: [count] }
   const newest = Math.max(last, at)
   const moved = [...Array<number>(Math.min(newest - last, size)).fill(0), ...counts].slice(0, size)

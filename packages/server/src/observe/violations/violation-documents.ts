@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { JsonObject, Violation } from '@switchyard/protocol'
-import { addToWindow, type CountWindow, DAYS_KEPT, HOURS_KEPT } from '../event-catalog/event-documents.ts'
+import { addHours, type Counted } from '../event-catalog/event-documents.ts'
 
 /** The kind of the documents. */
 export const VIOLATION = 'violation'
@@ -25,13 +25,8 @@ export interface ViolationDelta {
   messageIds: string[]
 }
 
-export interface ViolationCounts extends JsonObject {
+export interface ViolationCounts extends JsonObject, Counted {
   violation: Violation | null
-  firstMs: number
-  lastMs: number
-  total: number
-  hours: CountWindow
-  days: CountWindow
   messageIds: readonly string[]
   /** Only in the document of other violations: how many of the source have their own document. */
   documents?: number
@@ -61,23 +56,6 @@ export function countedViolation(violation: Violation): Violation {
 }
 
 export function addToViolation(stored: ViolationCounts | undefined, delta: ViolationDelta): ViolationCounts {
-  const { violation, firstMs, lastMs, messageIds } = delta
-  let total = stored?.total ?? 0
-  let hours: CountWindow = stored?.hours ?? { last: 0, counts: [] }
-  let days: CountWindow = stored?.days ?? { last: 0, counts: [] }
-  for (const [hour, count] of delta.hours) {
-    total += count
-    hours = addToWindow(hours, hour, count, HOURS_KEPT)
-    days = addToWindow(days, Math.floor(hour / 24), count, DAYS_KEPT)
-  }
-  return {
-    ...stored,
-    violation,
-    firstMs: Math.min(stored?.firstMs ?? firstMs, firstMs),
-    lastMs: Math.max(stored?.lastMs ?? lastMs, lastMs),
-    total,
-    hours,
-    days,
-    messageIds: [...messageIds, ...(stored?.messageIds ?? [])].slice(0, MESSAGES_KEPT),
-  }
+  const messageIds = [...delta.messageIds, ...(stored?.messageIds ?? [])].slice(0, MESSAGES_KEPT)
+  return { ...stored, violation: delta.violation, ...addHours(stored, delta), messageIds }
 }

@@ -4,7 +4,7 @@
 import type { Credentials } from '../../../destinations/port/kind.ts'
 import { writtenForms } from '../../../destinations/webhook/secret-settings.ts'
 import { HIDDEN } from '../../../secrets/hidden-url.ts'
-import { type Outcome, REASONS } from '../../link/outcome.ts'
+import { type Outcome, REASONS, withoutAnswer } from '../../link/outcome.ts'
 import type { HttpClient, SendRequest } from '../http/attempt.ts'
 import { TlsIdentity } from '../http/connections.ts'
 import { basicCredentials, type NoToken, TokenSource } from './token-source.ts'
@@ -119,6 +119,5 @@ function delayed(outcome: Outcome, byMs: number): Outcome {
 }
 
 function notAuthorized({ reason, error, retryAfterMs }: NoToken, startedAtMs: number): Outcome {
-  const timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: performance.now() - startedAtMs }
-  return { verdict: REASONS[reason][0], status: null, reason, error, address: null, timings, retryAfterMs, responseStart: null }
+  return { ...withoutAnswer({ verdict: REASONS[reason][0], reason, error }, performance.now() - startedAtMs), retryAfterMs }
 }
