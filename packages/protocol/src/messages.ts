@@ -132,11 +132,8 @@ export interface PageMessage extends MessageBase {
   properties?: Optional<JsonObject>
 }
 
-export interface ScreenMessage extends MessageBase {
+export interface ScreenMessage extends Omit<PageMessage, 'type'> {
   type: 'screen'
-  name?: Optional<string>
-  category?: Optional<string>
-  properties?: Optional<JsonObject>
 }
 
 export interface GroupMessage extends MessageBase {

@@ -5,7 +5,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MESSAGE_TYPES, type MessageType } from '@switchyard/protocol'
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from 'fastify'
 import type { IngestDeps } from './accepting.ts'
 import { answerError, answerPreflight, pathOf } from './answers.ts'
 import type { Route } from './parse-request.ts'
@@ -51,26 +51,17 @@ type Handle = (raw: IncomingMessage, response: ServerResponse, request: FastifyR
 export function registerIngest(app: FastifyInstance, deps: IngestDeps): void {
   const receiver = new Receiver(deps, (error) => app.log.error({ err: error }, 'a request to the tracking API failed'))
   const plugin = (scope: FastifyInstance, _options: unknown, done: () => void): void => {
-    for (const [url, route] of POST_PATHS) {
-      scope.route({ method: 'POST', url, ...hijacked((raw, response) => receiver.messages(raw, response, route)) })
-    }
-    scope.route({ method: 'POST', url: METRICS_PATH, ...hijacked((raw, response) => receiver.ignored(raw, response)) })
-    scope.route({
-      method: ['GET', 'HEAD'],
-      url: `${PIXEL_PATH}:type`,
-      ...hijacked((raw, response, request) => receiver.pixel(raw, response, typeNamed((request.params as { type: string }).type))),
-    })
-    scope.route({
-      method: ['GET', 'HEAD'],
-      url: '/projects/:writeKey/settings',
-      ...hijacked((raw, response, request) => receiver.settings(raw, response, (request.params as { writeKey: string }).writeKey)),
-    })
-    scope.route({
-      method: ['GET', 'HEAD'],
-      url: SOURCE_CONFIG_PATH,
-      ...hijacked((raw, response) => receiver.sourceConfig(raw, response)),
-    })
-    scope.route({ method: [...scope.supportedMethods], url: '/*', ...hijacked(answerUnrouted) })
+    const on = (method: HTTPMethods[], url: string, handle: Handle): void => void scope.route({ method, url, ...hijacked(handle) })
+    for (const [url, route] of POST_PATHS) on(['POST'], url, (raw, response) => receiver.messages(raw, response, route))
+    on(['POST'], METRICS_PATH, (raw, response) => receiver.ignored(raw, response))
+    on(['GET', 'HEAD'], `${PIXEL_PATH}:type`, (raw, response, { params }) =>
+      receiver.pixel(raw, response, typeNamed((params as { type: string }).type)),
+    )
+    on(['GET', 'HEAD'], '/projects/:writeKey/settings', (raw, response, { params }) =>
+      receiver.settings(raw, response, (params as { writeKey: string }).writeKey),
+    )
+    on(['GET', 'HEAD'], SOURCE_CONFIG_PATH, (raw, response) => receiver.sourceConfig(raw, response))
+    on([...scope.supportedMethods] as HTTPMethods[], '/*', answerUnrouted)
     // For methods that Fastify does not route.
     scope.setNotFoundHandler((request, reply) => {
       reply.hijack()

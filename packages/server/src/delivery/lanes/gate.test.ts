@@ -58,16 +58,16 @@ test('shipments are released before the event that the breaker opened; a success
   assert.deepEqual([gate.onlyProbes, gate.allowance(0), gate.mayProbe(0)], [true, 0, false])
   state.nowMs = gate.blockedUntilMs
   assert.deepEqual([gate.allowance(state.nowMs), gate.mayProbe(state.nowMs)], [1, true])
-  gate.started()
+  gate.breaker.started()
   assert.equal(gate.mayProbe(state.nowMs), false, 'one probe at a time')
   answer('success')
-  assert.deepEqual([gate.onlyProbes, gate.breaker, told.at(-1)], [false, 'closed', 'closed'])
+  assert.deepEqual([gate.onlyProbes, gate.breaker.state, told.at(-1)], [false, 'closed', 'closed'])
 })
 
 test('permanent failures do not open the breaker: the receiver is alive', () => {
   const { gate, told, answer } = gateOf()
   for (let nth = 0; nth < 2 * FAILURES_TO_OPEN; nth++) answer('permanent')
-  assert.deepEqual([gate.breaker, told], ['closed', []])
+  assert.deepEqual([gate.breaker.state, told], ['closed', []])
 })
 
 test('a report of another node opens the breaker; new URLs close it and end the pause', () => {
@@ -76,5 +76,5 @@ test('a report of another node opens the breaker; new URLs close it and end the 
   gate.onPeerReport({ openForMs: 3_000, failedAgoMs: 0, closedAgoMs: null }, true)
   assert.deepEqual(told, ['blocked', 'blocked', 'open'])
   gate.reset()
-  assert.deepEqual([gate.breaker, gate.isBlocked(0), gate.blockedUntilMs, told.at(-1)], ['closed', false, 0, 'closed'])
+  assert.deepEqual([gate.breaker.state, gate.isBlocked(0), gate.blockedUntilMs, told.at(-1)], ['closed', false, 0, 'closed'])
 })

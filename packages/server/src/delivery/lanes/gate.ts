@@ -4,7 +4,7 @@
 
 import type { DeliveryStore, Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import type { BreakerState, DeliveryEvents } from '../events/events.ts'
+import type { DeliveryEvents } from '../events/events.ts'
 import type { UnitOutcome } from '../shipments/part-record.ts'
 import { Breaker, type PeerReport } from './breaker.ts'
 
@@ -21,13 +21,14 @@ export interface GateDeps {
 
 export class Gate {
   readonly #deps: GateDeps
-  readonly #breaker: Breaker
+  /** Told directly when a request was started, and when one ended without a result that says anything about the receiver. */
+  readonly breaker: Breaker
   #pausedUntilMs = 0
   #stopped = false
 
   constructor(deps: GateDeps) {
     this.#deps = deps
-    this.#breaker = new Breaker(deps.random)
+    this.breaker = new Breaker(deps.random)
   }
 
   // ── What may be sent ──
@@ -43,7 +44,7 @@ export class Gate {
 
   /** The breaker is not closed, so one request at a time is sent. */
   get onlyProbes(): boolean {
-    return this.#breaker.state !== 'closed'
+    return this.breaker.state !== 'closed'
   }
 
   /** This node's share of the destination's limit of requests in flight. */
@@ -54,7 +55,7 @@ export class Gate {
 
   /** How many requests may be in flight now. */
   allowance(nowMs: number): number {
-    return nowMs < this.#pausedUntilMs ? 0 : this.#breaker.allowance(nowMs, this.share)
+    return nowMs < this.#pausedUntilMs ? 0 : this.breaker.allowance(nowMs, this.share)
   }
 
   /** Whether new work could not be sent now and would only take up memory. */
@@ -64,39 +65,17 @@ export class Gate {
 
   /** The end of the time in which Retry-After or the circuit breaker forbids requests. It is in the past if neither does. */
   get blockedUntilMs(): number {
-    return Math.max(this.#pausedUntilMs, this.#breaker.state === 'open' ? (this.#breaker.probeAtMs ?? 0) : 0)
+    return Math.max(this.#pausedUntilMs, this.breaker.state === 'open' ? (this.breaker.probeAtMs ?? 0) : 0)
   }
 
   mayProbe(nowMs: number): boolean {
-    return !this.isHeld && this.#breaker.state === 'open' && nowMs >= this.blockedUntilMs
-  }
-
-  get breaker(): BreakerState {
-    return this.#breaker.state
-  }
-
-  get openSinceMs(): number | null {
-    return this.#breaker.openSinceMs
-  }
-
-  /** The report to other nodes; see onPeerReport(). */
-  get report(): PeerReport {
-    return this.#breaker.report(this.#deps.clock.scheduleMs())
+    return !this.isHeld && this.breaker.state === 'open' && nowMs >= this.blockedUntilMs
   }
 
   // ── Reports about the receiver ──
 
-  started(): void {
-    this.#breaker.started()
-  }
-
-  /** A started request ended without a result that says anything about the receiver. */
-  withdrawn(): void {
-    this.#breaker.withdrawn()
-  }
-
   succeeded(): void {
-    this.#change(() => this.#breaker.succeeded(this.share, this.#deps.clock.scheduleMs()))
+    this.#change(() => this.breaker.succeeded(this.share, this.#deps.clock.scheduleMs()))
   }
 
   /** Judges the receiver by the results of all URLs. */
@@ -111,15 +90,15 @@ export class Gate {
   /** What other nodes found out about the receiver. */
   onPeerReport(report: PeerReport, isFirst: boolean): void {
     this.#change(() => {
-      const before = this.#breaker.state
-      this.#breaker.onPeerReport(report, isFirst, this.#deps.clock.scheduleMs())
+      const before = this.breaker.state
+      this.breaker.onPeerReport(report, isFirst, this.#deps.clock.scheduleMs())
       if (before === 'closed' && this.onlyProbes) this.#deps.onBlocked()
     })
   }
 
   /** Called when the URLs change, because then it is another receiver. */
   reset(): void {
-    this.#change(() => this.#breaker.reset())
+    this.#change(() => this.breaker.reset())
     this.#pausedUntilMs = 0
   }
 
@@ -131,7 +110,7 @@ export class Gate {
     const { clock, destination, onBlocked } = this.#deps
     const now = clock.scheduleMs()
     this.#change(() => {
-      this.#breaker.failed(now)
+      this.breaker.failed(now)
       for (const { outcome } of results) {
         if (outcome.retryAfterMs === null || outcome.verdict !== 'temporary') continue
         this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + Math.min(outcome.retryAfterMs, destination().retryWindowMs))
@@ -142,9 +121,9 @@ export class Gate {
 
   /** Makes a change, and emits an event if it opened or closed the breaker. */
   #change(make: () => void): void {
-    const before = this.#breaker.state
+    const before = this.breaker.state
     make()
-    const after = this.#breaker.state
+    const after = this.breaker.state
     if ((before === 'closed') !== (after === 'closed')) this.#deps.events.breaker(this.#deps.destination(), after)
   }
 }

@@ -87,9 +87,9 @@ export class Lane implements SlotUser {
     // Waiting shipments were split by the old batch settings, or prepared by the old version. They are released and claimed again.
     if (!maySend(destination) || !sameBatch(before, destination) || before.version !== destination.version) this.waiting.releaseUnstarted()
     if (!maySend(before)) {
-      this.waiting.expectFresh()
+      this.waiting.backlog.wake()
       // Deliveries whose window ended during the pause get an attempt before they expire.
-      if (maySend(destination)) this.waiting.postponeExpiry(this.#now)
+      if (maySend(destination)) this.waiting.expiryCheck.postpone(this.#now, destination.retryWindowMs)
     }
     this.pump()
   }
@@ -97,7 +97,7 @@ export class Lane implements SlotUser {
   /** This node's share of the limit may have changed. */
   sharesChanged(): void {
     if (this.#gate.share === 0) this.waiting.releaseUnstarted()
-    else this.waiting.expectFresh()
+    else this.waiting.backlog.wake()
     this.pump()
   }
 
@@ -110,7 +110,7 @@ export class Lane implements SlotUser {
   /** Outcomes cannot be recorded, so what waits in the sender is taken back; or they can be recorded again. */
   storeStateChanged(isFailing: boolean): void {
     if (!isFailing) this.pump()
-    else if (this.#flights.count > 0) this.waiting.recall()
+    else if (this.#flights.count > 0) this.waiting.tellSender('recall')
   }
 
   /** What other nodes found out about the receiver. */
@@ -118,10 +118,6 @@ export class Lane implements SlotUser {
     const onlyProbed = this.#gate.onlyProbes
     this.#gate.onPeerReport(report, isFirst)
     if (onlyProbed || this.#gate.onlyProbes) this.pump()
-  }
-
-  useSlot(): void {
-    this.pump()
   }
 
   pump(): void {
@@ -133,17 +129,17 @@ export class Lane implements SlotUser {
     const mustWait = this.#deps.storeState.isFailing || held.isBehind(now)
     const handedOver = mustWait ? 0 : this.#runsAhead ? allowed * AHEAD : allowed
     while (this.#flights.count < handedOver) {
-      const task = this.waiting.next(allowed, this.#flights.retries)
+      const task = this.waiting.queue.next(allowed, this.#flights.retries)
       if (task === undefined || !this.#flights.takeSlots(this, this.destination, task.units[0] as Unit)) break
       const unit = task.start(now) as Unit
-      this.#gate.started()
+      this.#gate.breaker.started()
       this.#flights.start(this.destination, task, unit, allowed, this.#need !== 'none')
     }
     // Claims also while the limit of requests in flight is reached, because only shipments in memory can be started next. A probe needs no
     // more than the shipments that are held.
     const isProbing = this.#gate.onlyProbes && (this.#flights.count > 0 || held.bytes > 0)
     this.waiting.continue(now, allowed > 0 && !isProbing)
-    const mayWait = this.waiting.hasFresh && !this.#gate.isBlocked(now)
+    const mayWait = this.waiting.backlog.hasFresh && !this.#gate.isBlocked(now)
     this.#reportNeed(!mayWait ? 'none' : this.#flights.areSlowed ? 'behind' : 'waiting')
   }
 
@@ -165,15 +161,15 @@ export class Lane implements SlotUser {
   // ── In flight ──
 
   get state(): { breaker: BreakerState; openSinceMs: number | null; inFlight: number; nextAttemptAtMs: number | null } {
-    const { breaker, openSinceMs } = this.#gate
+    const { state: breaker, openSinceMs } = this.#gate.breaker
     // What waits in the sender is not in flight yet.
     const inFlight = Math.min(this.#flights.count, this.#gate.share)
-    return { breaker, openSinceMs, inFlight, nextAttemptAtMs: this.waiting.nextAttemptAtMs(this.#now) }
+    return { breaker, openSinceMs, inFlight, nextAttemptAtMs: this.waiting.schedule.nextAttemptAtMs(this.#now) }
   }
 
   /** The report to other nodes; see onPeerReport(). */
   get report(): PeerReport {
-    return this.#gate.report
+    return this.#gate.breaker.report(this.#now)
   }
 
   inFlightAt(url: string): number {
@@ -201,7 +197,7 @@ export class Lane implements SlotUser {
   #onAllAnswered(flight: Flight): void {
     const { task, unit, results } = flight
     if (results.every(({ outcome }) => outcome.reason === 'aborted')) {
-      this.#gate.withdrawn()
+      this.#gate.breaker.withdrawn()
       task.withdraw(unit)
     } else {
       task.finish(unit, results)
@@ -209,7 +205,7 @@ export class Lane implements SlotUser {
         this.#judgeReceiver(flight)
       } finally {
         // After a temporary failure, the sender starts nothing that waits until it is told to. If nothing may be sent, that was recalled.
-        if (results.every(({ outcome }) => outcome.verdict !== 'success')) this.waiting.resume()
+        if (results.every(({ outcome }) => outcome.verdict !== 'success')) this.waiting.tellSender('resume')
       }
     }
   }
@@ -220,7 +216,7 @@ export class Lane implements SlotUser {
     try {
       emitRejections(this.#deps.events, this.destination, flight, unsent)
     } finally {
-      if (flight.isOver) this.#gate.withdrawn()
+      if (flight.isOver) this.#gate.breaker.withdrawn()
       task.endUnsent(unit, unsent, flight)
       // Messages that did not fit into the request are sent in others.
       this.waiting.putBack(task)
@@ -236,7 +232,7 @@ export class Lane implements SlotUser {
     // If one URL accepted the message early, the breaker was informed then.
     if (delivered) return
     if (judged) this.#gate.judge(results)
-    else this.#gate.withdrawn()
+    else this.#gate.breaker.withdrawn()
   }
 
   /** Starts no more requests and releases what has not been started. Resolves when nothing is in flight or being recorded. */

@@ -22,7 +22,7 @@ class User implements SlotUser {
     return this.inFlight * this.#needed
   }
 
-  useSlot(): void {
+  pump(): void {
     while (this.waiting > 0 && this.#slots.take(this, this.#needed)) {
       this.waiting--
       this.inFlight++
@@ -33,7 +33,7 @@ class User implements SlotUser {
   end(): void {
     this.inFlight--
     this.#slots.release(this.#needed, false)
-    this.useSlot()
+    this.pump()
   }
 }
 
@@ -42,9 +42,9 @@ test('a lane with much to send does not starve one with little', () => {
   const log: User[] = []
   const much = new User(slots, log, 1_000)
   const little = new User(slots, log, 3)
-  much.useSlot()
+  much.pump()
   assert.deepEqual([much.inFlight, slots.free], [10, 0])
-  little.useSlot()
+  little.pump()
   for (let nth = 0; nth < 3; nth++) {
     much.end()
     much.end()
@@ -61,9 +61,9 @@ test('every waiting lane gets one slot before any gets a second', () => {
   const slots = new Slots(4)
   const log: User[] = []
   const hog = new User(slots, log, 4)
-  hog.useSlot()
+  hog.pump()
   const others = Array.from({ length: 4 }, () => new User(slots, log, 10))
-  for (const user of others) user.useSlot()
+  for (const user of others) user.pump()
   for (let nth = 0; nth < 4; nth++) hog.end()
   assert.deepEqual(
     others.map(({ inFlight }) => inFlight),
@@ -75,7 +75,7 @@ test('a waiting lane with nothing left to send passes its turn on, and one that 
   const slots = new Slots(1)
   const log: User[] = []
   const [first, done, left, last] = [1, 1, 1, 1].map((waiting) => new User(slots, log, waiting)) as [User, User, User, User]
-  for (const user of [first, done, left, last]) user.useSlot()
+  for (const user of [first, done, left, last]) user.pump()
   done.waiting = 0
   slots.cancelWait(left)
   first.end()
@@ -86,9 +86,9 @@ test('a lane that needs several slots gets all or none, and is not overtaken by 
   const slots = new Slots(5)
   const log: User[] = []
   const [single, several, other] = [new User(slots, log, 5), new User(slots, log, 1, 4), new User(slots, log, 1)]
-  single.useSlot()
-  several.useSlot()
-  other.useSlot()
+  single.pump()
+  several.pump()
+  other.pump()
   for (let nth = 0; nth < 3; nth++) single.end()
   assert.deepEqual([several.inFlight, other.inFlight, single.inFlight, slots.free], [0, 0, 2, 3])
   single.end()
@@ -101,9 +101,9 @@ test('when a lane stops waiting for several slots, the next one continues immedi
   const slots = new Slots(4)
   const log: User[] = []
   const [first, several, other] = [new User(slots, log, 2), new User(slots, log, 1, 3), new User(slots, log, 2)]
-  first.useSlot()
-  several.useSlot()
-  other.useSlot()
+  first.pump()
+  several.pump()
+  other.pump()
   assert.deepEqual([several.inFlight, other.inFlight], [0, 0])
   several.waiting = 0
   slots.cancelWait(several)
@@ -114,13 +114,13 @@ test('a delivery that needs more slots than exist runs alone', () => {
   const slots = new Slots(3)
   const log: User[] = []
   const [many, single] = [new User(slots, log, 1, 5), new User(slots, log, 1)]
-  many.useSlot()
-  single.useSlot()
+  many.pump()
+  single.pump()
   assert.deepEqual([many.inFlight, single.inFlight, slots.free], [1, 0, -2])
   many.end()
   assert.deepEqual([many.inFlight, single.inFlight, slots.free], [0, 1, 2])
   many.waiting = 1
-  many.useSlot()
+  many.pump()
   assert.equal(many.inFlight, 0)
   single.end()
   assert.deepEqual([many.inFlight, slots.free], [1, -2])
@@ -158,7 +158,7 @@ test('no lane waits if enough slots are free for the first in line, no slot is l
             slots.cancelWait(user)
           } else {
             if (act === 'more' && !left.has(user)) user.waiting++
-            user.useSlot()
+            user.pump()
           }
           assert.equal(slots.free + users.reduce((sum, { taken }) => sum + taken, 0), count)
           // The number of slots is exceeded only by a single delivery that needs more than exist.
@@ -168,7 +168,7 @@ test('no lane waits if enough slots are free for the first in line, no slot is l
               1,
             )
         }
-        for (const user of users) user.useSlot()
+        for (const user of users) user.pump()
         if (users.some(({ waiting }) => waiting > 0)) assert.ok(slots.free < 3)
         for (let user; (user = users.find(({ inFlight }) => inFlight > 0)) !== undefined; ) user.end()
         assert.deepEqual([slots.free, users.reduce((sum, { waiting }) => sum + waiting, 0)], [count, 0])

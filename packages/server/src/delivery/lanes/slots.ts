@@ -3,8 +3,8 @@
 // with little. Invariant: nobody waits while as many slots are free as the first in line needs.
 
 export interface SlotUser {
-  /** Slots have become free: take them, if there is something to send. */
-  useSlot(): void
+  /** Slots have become free: takes them, if there is something to send. */
+  pump(): void
 }
 
 export class Slots {
@@ -66,7 +66,7 @@ export class Slots {
       if (!this.#fits(needed)) return
       this.#waiting.delete(user)
       this.#turn = user
-      user.useSlot()
+      user.pump()
       this.#turn = null
     }
   }

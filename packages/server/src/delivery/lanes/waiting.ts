@@ -28,17 +28,18 @@ export interface WaitingDeps extends Omit<HeldShipmentsDeps, 'backlog' | 'onRele
 export class Waiting {
   readonly held: HeldShipments
   readonly #deps: WaitingDeps
-  readonly #backlog = new Backlog()
-  readonly #queue = new SendQueue()
+  /** What is known about the shipments in the store. */
+  readonly backlog = new Backlog()
+  readonly queue = new SendQueue()
   readonly #batchBuffer: BatchBuffer
   readonly #claiming: Claiming
-  readonly #expiryCheck: ExpiryCheck
-  readonly #schedule: Schedule
+  readonly expiryCheck: ExpiryCheck
+  readonly schedule: Schedule
 
   constructor(deps: WaitingDeps) {
     this.#deps = deps
     const { store, clock, setTimer, destination, wake, onEnd } = deps
-    const own = { ...deps, backlog: this.#backlog, queue: this.#queue }
+    const own = { ...deps, backlog: this.backlog, queue: this.queue }
     this.#batchBuffer = new BatchBuffer(setTimer, (shipments) => this.#hold(new Task(shipments, destination())), wake)
     this.held = new HeldShipments({
       ...own,
@@ -57,23 +58,23 @@ export class Waiting {
         onEnd()
       },
       failed: () => {
-        this.#schedule.set(destination(), clock.scheduleMs())
+        this.schedule.set(destination(), clock.scheduleMs())
         onEnd()
       },
     })
-    this.#expiryCheck = new ExpiryCheck(store, (overdue) => {
+    this.expiryCheck = new ExpiryCheck(store, (overdue) => {
       this.held.expire(overdue)
       onEnd()
     })
-    this.#schedule = new Schedule({ ...own, claiming: this.#claiming, expiryCheck: this.#expiryCheck })
+    this.schedule = new Schedule({ ...own, claiming: this.#claiming, expiryCheck: this.expiryCheck })
   }
 
   // ── What comes ──
 
   reserve(bytes: number): boolean {
-    if (this.#backlog.hasFresh || this.#deps.gate.isBlocked(this.#now) || !this.held.reserve(bytes)) {
+    if (this.backlog.hasFresh || this.#deps.gate.isBlocked(this.#now) || !this.held.reserve(bytes)) {
       // Until this shipment has been claimed, later ones stay in the store as well.
-      this.#backlog.wake()
+      this.backlog.wake()
       return false
     }
     return true
@@ -90,7 +91,7 @@ export class Waiting {
 
   /** Called when the store has work that was not handed to this lane. */
   wake(): void {
-    this.#backlog.wake()
+    this.backlog.wake()
     this.#deps.wake()
   }
 
@@ -117,41 +118,27 @@ export class Waiting {
     const { senders, destination } = this.#deps
     this.held.add(task)
     if (task.isOver) return
-    this.#queue.push(task)
+    this.queue.push(task)
     senders.of(destination()).preload?.(destination(), task.contents)
   }
 
   // ── What goes ──
 
-  /** The task whose next unit is to be sent. */
-  next(allowed: number, inFlightRetries: number): Task | undefined {
-    return this.#queue.next(allowed, inFlightRetries)
-  }
-
   /** Takes back a task that has units again. */
   putBack(task: Task): void {
-    if (task.units.length > 0) this.#queue.push(task)
+    if (task.units.length > 0) this.queue.push(task)
   }
 
   dropMessages(isDeleted: IsDeleted): void {
     // Closes the batch now, so that only Task has to know how to leave out a message.
     if (this.#batchBuffer.hasAny(isDeleted)) this.#batchBuffer.close()
     // What waits in the sender is claimed again, without the deleted messages.
-    this.recall()
+    this.tellSender('recall')
     this.held.delete(isDeleted)
   }
 
-  /** Takes back what waits in the sender. */
-  recall(): void {
-    this.#tellSender('recall')
-  }
-
-  /** Lets what waits in the sender go on. */
-  resume(): void {
-    this.#tellSender('resume')
-  }
-
-  #tellSender(command: 'recall' | 'resume'): void {
+  /** `recall`: takes back what waits in the sender. `resume`: lets it go on. */
+  tellSender(command: 'recall' | 'resume'): void {
     const { senders, destination } = this.#deps
     senders.of(destination()).tell(destination().id, command)
   }
@@ -168,8 +155,8 @@ export class Waiting {
 
   /** Stops all tasks. Returns the shipments that were not started; the caller releases or forgets them. */
   #stopAll(): HeldShipment[] {
-    this.#queue.clear()
-    this.recall()
+    this.queue.clear()
+    this.tellSender('recall')
     return [...this.#batchBuffer.takeAll(), ...this.held.stopAll()]
   }
 
@@ -184,33 +171,15 @@ export class Waiting {
   /** Called when everything that may be sent was sent: claims more, and sets the timer. `claims`: whether more could be sent. */
   continue(nowMs: number, claims: boolean): void {
     if (claims) this.#claiming.claimIfNeeded(nowMs, this.#deps.gate.onlyProbes)
-    this.#schedule.set(this.#deps.destination(), nowMs)
-  }
-
-  /** There may be new shipments in the store. */
-  expectFresh(): void {
-    this.#backlog.wake()
-  }
-
-  get hasFresh(): boolean {
-    return this.#backlog.hasFresh
-  }
-
-  /** Deliveries whose window ended during a pause get an attempt before they expire. */
-  postponeExpiry(nowMs: number): void {
-    this.#expiryCheck.postpone(nowMs, this.#deps.destination().retryWindowMs)
-  }
-
-  nextAttemptAtMs(nowMs: number): number | null {
-    return this.#schedule.nextAttemptAtMs(nowMs)
+    this.schedule.set(this.#deps.destination(), nowMs)
   }
 
   get isIdle(): boolean {
-    return this.held.isIdle && !this.#claiming.isUnderWay && !this.#expiryCheck.isUnderWay
+    return this.held.isIdle && !this.#claiming.isUnderWay && !this.expiryCheck.isUnderWay
   }
 
   stop(): void {
-    this.#schedule.cancel()
+    this.schedule.cancel()
     this.releaseUnstarted()
     this.held.stopWaiting()
   }
