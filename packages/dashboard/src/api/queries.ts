@@ -1,6 +1,6 @@
 // The hooks with which pages call the API: a cached query per operation and parameters, refreshed while it is shown. Lists are loaded page by page.
 
-import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, QueryClient, useInfiniteQuery, useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { type Answer, ApiProblem, type CallOptions, call, type Operation, type Query } from './client.ts'
 
@@ -104,4 +104,18 @@ export function useChange<Op extends Changing>(operation: Op, ...stale: Getting[
     mutationFn: (options) => (call as (op: Op, options: unknown) => Promise<Answer<Op>>)(operation, options),
     onSuccess: () => Promise.all(stale.map((each) => client.invalidateQueries({ queryKey: [each] }))).then(() => undefined),
   })
+}
+
+type StatsQuery = Omit<Query<'GET /api/stats'>, 'sourceId' | 'destinationId'>
+
+/** The statistics of each of some sources or destinations. */
+export function useStatsOf(about: 'sourceId' | 'destinationId', ids: readonly string[], query: StatsQuery, everyMs: number) {
+  const asked = useQueries({
+    queries: ids.map((id) => ({
+      queryKey: ['GET /api/stats', { query: { ...query, [about]: id } }],
+      queryFn: ({ signal }: { signal: AbortSignal }) => call('GET /api/stats', { query: { ...query, [about]: id }, signal }),
+      refetchInterval: everyMs,
+    })),
+  })
+  return asked.map(({ data, error, isPending, refetch }) => ({ data, error: error as ApiProblem | null, isPending, refetch }))
 }

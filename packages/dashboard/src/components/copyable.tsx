@@ -1,28 +1,53 @@
 // Text with a button that copies it: ids, code, JSON and write keys. Large JSON has no colours, so that a message of 500 KB does not block the page.
 // Write keys are masked, because screens are shared and a key is valid until it is removed.
 
-import { ActionIcon, Box, Code, CopyButton, Group, Stack, Tooltip } from '@mantine/core'
+import { ActionIcon, Box, Button, type ButtonProps, Code, CopyButton, Group, Stack, Tooltip } from '@mantine/core'
 import { useMemo, useState } from 'react'
 import { bytes } from '../text/format.ts'
 import { jsonTokens } from '../text/json-tokens.ts'
 import { isHiddenKey, maskedKey } from '../text/snippets.ts'
 import { CheckIcon, CopyIcon, EyeIcon, EyeOffIcon } from './icons.tsx'
 import classes from './json.module.css'
-import { LongCode, RowButton, SecondaryButton, SmallNote } from './styled.tsx'
+import { LongCode, SmallNote } from './styled.tsx'
+
+/** `name`: what is copied. */
+function CopyIconButton({ text, label, name }: { text: string; label: string; name: string }) {
+  return (
+    <CopyButton value={text}>
+      {({ copied, copy }) => (
+        <Tooltip label={copied ? 'Copied' : label}>
+          <ActionIcon variant="subtle" color={copied ? 'teal' : 'gray'} onClick={copy} aria-label={`Copy ${name}`}>
+            {copied ? <CheckIcon /> : <CopyIcon />}
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </CopyButton>
+  )
+}
+
+interface CopyTextButtonProps extends ButtonProps {
+  text: string
+  label?: string
+  'aria-label'?: string
+}
+
+export function CopyTextButton({ text, label = 'Copy', ...button }: CopyTextButtonProps) {
+  return (
+    <CopyButton value={text}>
+      {({ copied, copy }) => (
+        <Button variant="default" {...button} onClick={copy}>
+          {copied ? 'Copied' : label}
+        </Button>
+      )}
+    </CopyButton>
+  )
+}
 
 export function Copyable({ text, label }: { text: string; label: string }) {
   return (
     <Group gap={4} wrap="nowrap" miw={0}>
       <LongCode>{text}</LongCode>
-      <CopyButton value={text}>
-        {({ copied, copy }) => (
-          <Tooltip label={copied ? 'Copied' : `Copy ${label}`}>
-            <ActionIcon variant="subtle" color={copied ? 'teal' : 'gray'} onClick={copy} aria-label={`Copy ${label}`}>
-              {copied ? <CheckIcon /> : <CopyIcon />}
-            </ActionIcon>
-          </Tooltip>
-        )}
-      </CopyButton>
+      <CopyIconButton text={text} label={`Copy ${label}`} name={label} />
     </Group>
   )
 }
@@ -41,13 +66,7 @@ export function CodeBlock({ text, label, maxHeight = 360 }: { text: string; labe
         {text}
       </Code>
       <Box pos="absolute" top={6} right={6}>
-        <CopyButton value={text}>
-          {({ copied, copy }) => (
-            <SecondaryButton size="compact-xs" onClick={copy} aria-label={`Copy ${label}`}>
-              {copied ? 'Copied' : 'Copy'}
-            </SecondaryButton>
-          )}
-        </CopyButton>
+        <CopyTextButton text={text} size="compact-xs" aria-label={`Copy ${label}`} />
       </Box>
     </Box>
   )
@@ -76,13 +95,7 @@ export function Json({ value, text: given, label, maxHeight = 480 }: JsonProps) 
           {bytes(size)}
           {!isColoured && ', shown as plain text because of its size'}
         </SmallNote>
-        <CopyButton value={text}>
-          {({ copied, copy }) => (
-            <RowButton onClick={copy} aria-label={`Copy ${label}`}>
-              {copied ? 'Copied' : 'Copy'}
-            </RowButton>
-          )}
-        </CopyButton>
+        <CopyTextButton text={text} size="compact-sm" aria-label={`Copy ${label}`} />
       </Group>
       <Box>
         <Code block tabIndex={0} role="region" aria-label={label} style={{ maxHeight, overflow: 'auto', whiteSpace: 'pre' }}>
@@ -127,15 +140,7 @@ export function WriteKey({ writeKey, name = 'the write key' }: { writeKey: strin
           {isShown ? <EyeOffIcon /> : <EyeIcon />}
         </ActionIcon>
       </Tooltip>
-      <CopyButton value={writeKey}>
-        {({ copied, copy }) => (
-          <Tooltip label={copied ? 'Copied' : 'Copy'}>
-            <ActionIcon variant="subtle" color={copied ? 'teal' : 'gray'} onClick={copy} aria-label={`Copy ${name}`}>
-              {copied ? <CheckIcon /> : <CopyIcon />}
-            </ActionIcon>
-          </Tooltip>
-        )}
-      </CopyButton>
+      <CopyIconButton text={writeKey} label="Copy" name={name} />
     </Group>
   )
 }

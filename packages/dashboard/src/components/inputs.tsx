@@ -5,6 +5,7 @@ import {
   NativeSelect,
   type NativeSelectProps,
   PasswordInput,
+  type PasswordInputProps,
   SegmentedControl,
   type SegmentedControlProps,
   Textarea,
@@ -32,11 +33,10 @@ export const CodeArea = Textarea.withProps({
 })
 
 /** For a new secret. Password managers must not fill it in. */
-export const SecretInput = PasswordInput.withProps({
-  autoComplete: 'new-password',
-  'data-1p-ignore': true,
-  visibilityToggleButtonProps: { 'aria-label': 'Show or hide the secret' },
-} as Parameters<typeof PasswordInput.withProps>[0])
+export function SecretInput(props: PasswordInputProps) {
+  const toggle = { 'aria-label': 'Show or hide the secret' }
+  return <PasswordInput {...props} autoComplete="new-password" data-1p-ignore visibilityToggleButtonProps={toggle} />
+}
 
 interface Param {
   /** The name of the parameter in the page's address. */

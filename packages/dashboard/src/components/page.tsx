@@ -37,11 +37,11 @@ export interface Titled {
   actions?: ReactNode
 }
 
-export function Section({ children, ...titled }: Titled & { children: ReactNode }) {
+export function Section({ children, gap = 'sm', ...titled }: Titled & { gap?: string; children: ReactNode }) {
   const titleId = useId()
   return (
     <Paper withBorder p="md" component="section" aria-labelledby={titleId} miw={0}>
-      <Stack gap="sm">
+      <Stack gap={gap}>
         <Heading {...titled} order={2} size="h4" id={titleId} />
         {children}
       </Stack>

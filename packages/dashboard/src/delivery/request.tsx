@@ -1,9 +1,9 @@
 // The request of a delivery as it was sent: headers, body, and a curl command. The signing secrets never leave the service.
 
-import { Alert, Button, Code, CopyButton, Group, Stack, Table, Tabs, Text } from '@mantine/core'
+import { Alert, Button, Code, Group, Stack, Table, Tabs, Text } from '@mantine/core'
 import { useMemo } from 'react'
 import type { Answer } from '../api/client.ts'
-import { Json } from '../components/copyable.tsx'
+import { CopyTextButton, Json } from '../components/copyable.tsx'
 import { SmallButton, SmallNote, ViewLink } from '../components/styled.tsx'
 import { useSession } from '../session/session.tsx'
 import { BODY_FILE, curlOf, signaturesIn } from '../text/curl.ts'
@@ -53,13 +53,7 @@ export function RequestView({ request, url, method = 'POST' }: { request: Reques
           ) : (
             <Stack gap="sm">
               <Group gap="xs">
-                <CopyButton value={curl.command}>
-                  {({ copied, copy }) => (
-                    <Button size="xs" onClick={copy}>
-                      {copied ? 'Copied' : 'Copy as curl'}
-                    </Button>
-                  )}
-                </CopyButton>
+                <CopyTextButton text={curl.command} label="Copy as curl" size="xs" variant="filled" />
                 {curl.bodyFile !== null && <SaveButton name={BODY_FILE} text={body} />}
               </Group>
               {curl.bodyFile !== null && (

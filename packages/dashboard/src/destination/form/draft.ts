@@ -66,22 +66,15 @@ export function onlySource(sources: readonly { id: string; builtIn: boolean }[])
   return ids.length === 1 ? ids : []
 }
 
-type Settings = Pick<
-  Destination,
-  | 'name'
-  | 'enabled'
-  | 'paused'
-  | 'sourceIds'
-  | 'batch'
-  | 'timeoutMs'
-  | 'retry'
-  | 'deadLetter'
-  | 'maxInFlight'
-  | 'historical'
-  | 'includeViolations'
-  | 'filter'
-  | 'subscribe'
->
+/** The settings that the form edits as the API has them. */
+const AS_THEY_ARE = ['name', 'enabled', 'paused', 'sourceIds', 'deadLetter', 'historical', 'includeViolations'] as const
+type AsTheyAre = (typeof AS_THEY_ARE)[number]
+
+function asTheyAre<T extends Pick<Draft, AsTheyAre>>(from: T): Pick<T, AsTheyAre> {
+  return Object.fromEntries(AS_THEY_ARE.map((name) => [name, from[name]])) as Pick<T, AsTheyAre>
+}
+
+type Settings = Pick<Destination, AsTheyAre | 'batch' | 'timeoutMs' | 'retry' | 'maxInFlight' | 'filter' | 'subscribe'>
 
 /** With the defaults of the service. */
 export function newDraft(timeoutMs: number): Draft {
@@ -109,13 +102,10 @@ export function newDraft(timeoutMs: number): Draft {
   })
 }
 
-export function draftOf({ batch, timeoutMs, retry, filter, subscribe, ...settings }: Settings): Draft {
-  const { name, enabled, paused, sourceIds, deadLetter, maxInFlight, historical, includeViolations } = settings
+export function draftOf(settings: Settings): Draft {
+  const { batch, timeoutMs, retry, maxInFlight, filter, subscribe } = settings
   return {
-    name,
-    enabled,
-    paused,
-    sourceIds: [...sourceIds],
+    ...asTheyAre(settings),
     batchSize: batch.size,
     batchBytes: batch.bytes,
     linger: writeDuration(batch.lingerMs),
@@ -126,10 +116,7 @@ export function draftOf({ batch, timeoutMs, retry, filter, subscribe, ...setting
     retryFactor: retry.factor,
     retryStatuses: retry.retryStatuses.map(String),
     failStatuses: retry.failStatuses.map(String),
-    deadLetter,
     maxInFlight,
-    historical,
-    includeViolations,
     typesAllow: [...(filter.types?.allow ?? [])],
     typesDeny: [...(filter.types?.deny ?? [])],
     eventsAllow: [...(filter.events?.allow ?? [])],
@@ -192,20 +179,13 @@ function retryOf(draft: Draft) {
 
 /** What the API gets. The draft must have no problems. */
 export function settingsOf(draft: Draft) {
-  const { name, enabled, paused, sourceIds, deadLetter, historical, includeViolations, typesAllow, typesDeny, eventsAllow, eventsDeny } =
-    draft
+  const { typesAllow, typesDeny, eventsAllow, eventsDeny } = draft
   return {
-    name,
-    enabled,
-    paused,
-    sourceIds,
+    ...asTheyAre(draft),
     batch: { size: draft.batchSize ?? 1, bytes: draft.batchBytes ?? 1, lingerMs: parseDuration(draft.linger) ?? 0 },
     timeoutMs: parseDuration(draft.timeout) ?? 0,
     retry: retryOf(draft),
-    deadLetter,
     maxInFlight: draft.maxInFlight ?? 1,
-    historical,
-    includeViolations,
     filter: { types: { allow: typesAllow, deny: typesDeny }, events: { allow: eventsAllow, deny: eventsDeny } },
     subscribe: draft.subscribe.trim() === '' ? null : draft.subscribe.trim(),
   }

@@ -1,9 +1,10 @@
 // The expression that a message must match. The service checks it while it is typed, because only the service has the parser.
 
-import { Anchor, Box, Textarea } from '@mantine/core'
+import { Anchor, Box } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { type ApiProblem, call } from '../../api/client.ts'
+import { CodeArea } from '../../components/inputs.tsx'
 import { SmallNote } from '../../components/styled.tsx'
 import { offsetOf, placeIn } from '../../text/code-problems.ts'
 import { messageAtField } from './draft.ts'
@@ -17,17 +18,14 @@ export function SubscribeField({ draft, state }: FieldsProps) {
   const problem = state.problem('subscribe') ?? checked
   return (
     <div>
-      <Textarea
+      <CodeArea
         label="Expression"
         description="Only messages that match are sent. Leave empty to send all that the lists above allow."
         placeholder={EXAMPLE}
         {...textInput(state, 'subscribe', draft.subscribe, (subscribe) => ({ subscribe }))}
         error={problem}
-        autosize
         minRows={1}
         maxRows={8}
-        spellCheck={false}
-        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
       />
       {problem !== null && <Position text={text} problem={problem} />}
       {text === '' && !state.isReadOnly && (

@@ -1,7 +1,7 @@
 // The form for the settings of an integration, made from its definition.
 
-import { Button, Group, Input, NumberInput, PasswordInput, Select, Stack, Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
-import { ticked } from '../../components/inputs.tsx'
+import { Button, Group, Input, NumberInput, PasswordInput, Select, Stack, Switch, TagsInput, TextInput } from '@mantine/core'
+import { CodeArea, ticked } from '../../components/inputs.tsx'
 import { LinkedText } from '../../components/integration-tile.tsx'
 import { Note, RowButton, SmallNote, Tag } from '../../components/styled.tsx'
 import { type FieldSchema, isOfType, type ObjectSchema } from './definition.ts'
@@ -117,15 +117,12 @@ function Setting(props: FieldProps) {
   }
   if (isJson(schema) || schema.format === 'text') {
     return (
-      <Textarea
+      <CodeArea
         {...input}
         value={text}
         onChange={(event) => set(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
-        autosize
         minRows={3}
         maxRows={14}
-        spellCheck={false}
-        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
       />
     )
   }
@@ -163,14 +160,7 @@ function Secret(props: FieldProps) {
     'data-1p-ignore': true,
   }
   const entry = HAS_LINES.test(`${key} ${schema.title}`) ? (
-    <Textarea
-      {...typed}
-      autosize
-      minRows={2}
-      maxRows={8}
-      spellCheck={false}
-      styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-    />
+    <CodeArea {...typed} minRows={2} maxRows={8} />
   ) : (
     // Mantine leaves aria-invalid out here; the form finds the first wrong field by it.
     <PasswordInput

@@ -1,9 +1,9 @@
 // When a subscription runs: types of messages and names of events, or an expression for everything else.
 
-import { Anchor, Group, MultiSelect, SimpleGrid, Stack, TagsInput, Textarea } from '@mantine/core'
+import { Anchor, Group, MultiSelect, SimpleGrid, Stack, TagsInput } from '@mantine/core'
 import { useState } from 'react'
 import { MESSAGE_TYPES } from '../../api/rules.ts'
-import { entered } from '../../components/inputs.tsx'
+import { CodeArea, entered } from '../../components/inputs.tsx'
 import { Note } from '../../components/styled.tsx'
 import { Position, useExpressionProblem } from '../../destination/form/subscribe-field.tsx'
 import { simpleSubscribe, subscribeOf, subscribeSentence } from '../../text/subscribe-sentence.ts'
@@ -53,18 +53,15 @@ export function WhenFields({ subscribe, onChange, events, problem, isReadOnly }:
         </SimpleGrid>
       ) : (
         <div>
-          <Textarea
+          <CodeArea
             label="Expression"
             description="Runs for messages that match."
             placeholder={'type = "track" and event = "Order Completed" and properties.total > 100'}
             {...entered(subscribe, onChange)}
             error={error}
             readOnly={isReadOnly}
-            autosize
             minRows={1}
             maxRows={8}
-            spellCheck={false}
-            styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
           />
           {error !== null && <Position text={text} problem={error} />}
         </div>

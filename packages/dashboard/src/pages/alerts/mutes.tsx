@@ -1,9 +1,10 @@
 // The mutes that have not ended, and the dialog that mutes alerts of a rule, of a source or destination, or of all.
 
-import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
+import { DialogEnd } from '../../components/confirm-dialog.tsx'
 import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert } from '../../components/page.tsx'
 import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
@@ -103,12 +104,7 @@ export function MuteDialog({ opened, onClose, incident }: { opened: boolean; onC
         />
         <TextInput label="Note" description="Why, for other people. Optional." maxLength={500} {...entered(note, setNote)} />
         {create.error !== null && <ErrorAlert problem={create.error} />}
-        <Group justify="flex-end">
-          <SecondaryButton onClick={close}>Cancel</SecondaryButton>
-          <Button loading={create.isPending} onClick={mute}>
-            Mute
-          </Button>
-        </Group>
+        <DialogEnd verb="Mute" problem={null} loading={create.isPending} onCancel={close} onConfirm={mute} />
       </Stack>
     </Modal>
   )

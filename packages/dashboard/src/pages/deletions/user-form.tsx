@@ -1,11 +1,10 @@
 // Asks for users and sources, for a deletion or a suppression. The caller renders what will happen, which the user then confirms.
 
-import { Alert, Button, Checkbox, Group, Modal, MultiSelect, Stack, Text, Textarea } from '@mantine/core'
+import { Alert, Checkbox, Modal, MultiSelect, Stack, Text, Textarea } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/queries.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmDialog, DialogEnd } from '../../components/confirm-dialog.tsx'
 import { entered, ticked } from '../../components/inputs.tsx'
-import { SecondaryButton } from '../../components/styled.tsx'
 import { plural } from '../../text/format.ts'
 import { parseUserIds, usersProblem } from './users.ts'
 
@@ -102,12 +101,7 @@ export function UserForm({
                 {...ticked(suppress, setSuppress)}
               />
             )}
-            <Group justify="flex-end">
-              <SecondaryButton onClick={close}>Cancel</SecondaryButton>
-              <Button type="submit" disabled={userIds.length === 0 || problem !== null}>
-                {next}
-              </Button>
-            </Group>
+            <DialogEnd verb={next} problem={null} disabled={userIds.length === 0 || problem !== null} onCancel={close} />
           </Stack>
         </form>
       </Modal>

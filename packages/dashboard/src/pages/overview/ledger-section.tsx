@@ -93,9 +93,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: LedgerSum; all: n
               </Table.Th>
               {LEDGER_STATES.map((state, at) => (
                 <Fragment key={state}>
-                  <Table.Td aria-hidden="true" w={16} px={0} ta="center" c="dimmed">
-                    {at === 0 ? '=' : '+'}
-                  </Table.Td>
+                  <Sign at={at} />
                   <Table.Th scope="col" ta="right" tt="capitalize">
                     {state}
                   </Table.Th>
@@ -114,17 +112,11 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: LedgerSum; all: n
                   <Name line={line} />
                 </Table.Th>
                 <Table.Td ta="right">
-                  <Number
-                    value={line.owed}
-                    href={deliveriesAddress({ destinationId: line.destinationId })}
-                    label={`Owed to ${line.name ?? line.destinationId}`}
-                  />
+                  <Owed line={line} />
                 </Table.Td>
                 {LEDGER_STATES.map((state, at) => (
                   <Fragment key={state}>
-                    <Table.Td aria-hidden="true" w={16} px={0} ta="center" c="dimmed">
-                      {at === 0 ? '=' : '+'}
-                    </Table.Td>
+                    <Sign at={at} />
                     <Table.Td ta="right">
                       <StateNumber line={line} state={state} />
                     </Table.Td>
@@ -146,9 +138,7 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: LedgerSum; all: n
                 <Table.Th ta="right">{exactCount(sum.owed)}</Table.Th>
                 {LEDGER_STATES.map((state, at) => (
                   <Fragment key={state}>
-                    <Table.Td aria-hidden="true" w={16} px={0} ta="center" c="dimmed">
-                      {at === 0 ? '=' : '+'}
-                    </Table.Td>
+                    <Sign at={at} />
                     <Table.Th ta="right">{exactCount(sum[state])}</Table.Th>
                   </Fragment>
                 ))}
@@ -165,6 +155,15 @@ function Wide({ lines, sum, all }: { lines: LedgerLine[]; sum: LedgerSum; all: n
   )
 }
 
+/** Between the numbers of the equation. */
+function Sign({ at }: { at: number }) {
+  return (
+    <Table.Td aria-hidden="true" w={16} px={0} ta="center" c="dimmed">
+      {at === 0 ? '=' : '+'}
+    </Table.Td>
+  )
+}
+
 /** Leaves out the states with a count of 0: the equation is true without them. */
 function Card({ line }: { line: LedgerLine }) {
   const states = LEDGER_STATES.filter((state) => line[state] !== 0)
@@ -175,13 +174,7 @@ function Card({ line }: { line: LedgerLine }) {
         <BalanceBadge missing={line.missing} />
       </Group>
       <Text size="sm" mt={6} style={{ fontVariantNumeric: 'tabular-nums' }}>
-        <Number
-          value={line.owed}
-          href={deliveriesAddress({ destinationId: line.destinationId })}
-          label={`Owed to ${line.name ?? line.destinationId}`}
-          isInText
-        />{' '}
-        owed
+        <Owed line={line} isInText /> owed
         {states.map((state, at) => (
           <Fragment key={state}>
             {at === 0 ? ' = ' : ' + '}
@@ -217,36 +210,32 @@ function Name({ line: { destinationId, name, hold } }: { line: LedgerLine }) {
   )
 }
 
-function StateNumber({ line, state, isInText = false }: { line: LedgerLine; state: LedgerState; isInText?: boolean }) {
-  const color = COLORS[state]
-  return (
-    <Number
-      value={line[state]}
-      href={deliveriesAddress({ destinationId: line.destinationId, state })}
-      label={`${state}, ${line.name ?? line.destinationId}`}
-      isInText={isInText}
-      {...(color === undefined ? {} : { color })}
-    />
-  )
+interface LineProps {
+  line: LedgerLine
+  isInText?: boolean
 }
 
-function Quarantined({ line, isInText = false }: { line: LedgerLine; isInText?: boolean }) {
-  return (
-    <Number
-      value={line.quarantined}
-      href={quarantinePath()}
-      label={`in quarantine, ${line.name ?? line.destinationId}`}
-      color="orange"
-      isInText={isInText}
-    />
-  )
+function Owed({ line, ...props }: LineProps) {
+  const { destinationId, name, owed } = line
+  return <Number value={owed} href={deliveriesAddress({ destinationId })} label={`Owed to ${name ?? destinationId}`} {...props} />
+}
+
+function StateNumber({ line, state, ...props }: LineProps & { state: LedgerState }) {
+  const { destinationId, name } = line
+  const href = deliveriesAddress({ destinationId, state })
+  return <Number value={line[state]} href={href} label={`${state}, ${name ?? destinationId}`} color={COLORS[state]} {...props} />
+}
+
+function Quarantined({ line, ...props }: LineProps) {
+  const label = `in quarantine, ${line.name ?? line.destinationId}`
+  return <Number value={line.quarantined} href={quarantinePath()} label={label} color="orange" {...props} />
 }
 
 interface NumberProps {
   value: number
   href: string
   label: string
-  color?: string
+  color?: string | undefined
   isInText?: boolean
 }
 

@@ -1,10 +1,10 @@
 // The queries of the overview and how often they are refreshed. Destinations are queried one by one only if the totals show failures, and
 // never more than a few of them.
 
-import { useQueries, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useRef } from 'react'
-import { type Answer, type ApiProblem, call, type Schemas } from '../../api/client.ts'
-import { useApi } from '../../api/queries.ts'
+import type { Answer, ApiProblem, Schemas } from '../../api/client.ts'
+import { useApi, useStatsOf } from '../../api/queries.ts'
 import { useNow } from '../../components/styled.tsx'
 import { type AttentionInput, expiredIn, findAttention, followHeld, followNodes, hourAndBefore } from './attention.ts'
 import { type Period, span } from './periods.ts'
@@ -128,17 +128,11 @@ function worst<Row extends { destinationId: string }>(rows: readonly Row[], weig
 /** The counts per destination. Keeps the last response while the next time step is loading, so that findings do not flicker. */
 function useSeries(ids: readonly string[], query: { from: string; step: Period['step'] }): QueryState<Answer<'GET /api/stats'>>[] {
   const last = useRef(new Map<string, Answer<'GET /api/stats'>>())
-  const asked = useQueries({
-    queries: ids.map((destinationId) => ({
-      queryKey: ['GET /api/stats', { query: { ...query, destinationId } }],
-      queryFn: ({ signal }: { signal: AbortSignal }) => call('GET /api/stats', { query: { ...query, destinationId }, signal }),
-      refetchInterval: 30_000,
-    })),
-  })
-  return asked.map(({ data, error, isPending, refetch }, at) => {
+  const asked = useStatsOf('destinationId', ids, query, 30_000)
+  return asked.map((state, at) => {
     const id = ids[at] as string
-    if (data !== undefined) last.current.set(id, data)
-    return { data: data ?? last.current.get(id), error: error as ApiProblem | null, isPending, refetch }
+    if (state.data !== undefined) last.current.set(id, state.data)
+    return { ...state, data: state.data ?? last.current.get(id) }
   })
 }
 

@@ -5,19 +5,8 @@ import { useState } from 'react'
 import { type Answer, useApi, useChange } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { ErrorAlert, Facts, Loaded, Loading } from '../../components/page.tsx'
-import {
-  DangerButton,
-  LongText,
-  Note,
-  SecondaryButton,
-  SectionTitle,
-  SmallNote,
-  Tag,
-  Time,
-  useNow,
-  ViewLink,
-} from '../../components/styled.tsx'
+import { ErrorAlert, Facts, Loaded, Loading, Section } from '../../components/page.tsx'
+import { DangerButton, LongText, Note, SecondaryButton, SmallNote, Tag, Time, useNow, ViewLink } from '../../components/styled.tsx'
 import { useCommand, useRunnable } from '../../session/command-line.ts'
 import { useSession } from '../../session/session.tsx'
 import { bytes, duration, plural } from '../../text/format.ts'
@@ -91,46 +80,41 @@ function Diagnostics() {
     else change({ check: '1' })
   }
   return (
-    <Paper withBorder p="md" component="section" aria-label="Diagnostics">
-      <Stack>
-        <Group justify="space-between" align="flex-start">
-          <Stack gap={2} miw={0} style={{ flex: '1 1 240px' }}>
-            <SectionTitle>Diagnostics</SectionTitle>
-            <Note>
-              Checks the store, ledger, disk, clock, secret key, and whether each destination is reachable. Reads the whole store, so it can
-              take a while. Changes nothing and sends no request to destinations.
-            </Note>
+    <Section
+      title="Diagnostics"
+      about="Checks the store, ledger, disk, clock, secret key, and whether each destination is reachable. Reads the whole store, so it can take a while. Changes nothing and sends no request to destinations."
+      actions={
+        <SecondaryButton loading={result.isFetching} disabled={!isAdmin} onClick={run}>
+          {result.data === undefined ? 'Run checks' : 'Run again'}
+        </SecondaryButton>
+      }
+      gap="md"
+    >
+      {!isAdmin && <Note>{ADMIN_ONLY}</Note>}
+      {isRequested && result.data === undefined && result.error === null && <Loading label="Running checks" />}
+      {result.error !== null && <ErrorAlert problem={result.error} onRetry={() => void result.refetch()} />}
+      {result.data !== undefined && (
+        <Stack gap="sm" role="status" aria-label="Results">
+          <Text size="sm">
+            {summaryOf(result.data.checks)} Checked <Time at={result.data.at} />.
+          </Text>
+          <Stack gap="xs" role="list" aria-label="Checks">
+            {byUrgency(result.data.checks).map((check, at) => (
+              <CheckRow
+                key={`${check.name} ${check.destinationId} ${check.url} ${at}`}
+                check={check}
+                destination={check.destinationId === null ? null : (names.destinations.get(check.destinationId) ?? check.destinationId)}
+              />
+            ))}
           </Stack>
-          <SecondaryButton loading={result.isFetching} disabled={!isAdmin} onClick={run}>
-            {result.data === undefined ? 'Run checks' : 'Run again'}
-          </SecondaryButton>
-        </Group>
-        {!isAdmin && <Note>{ADMIN_ONLY}</Note>}
-        {isRequested && result.data === undefined && result.error === null && <Loading label="Running checks" />}
-        {result.error !== null && <ErrorAlert problem={result.error} onRetry={() => void result.refetch()} />}
-        {result.data !== undefined && (
-          <Stack gap="sm" role="status" aria-label="Results">
-            <Text size="sm">
-              {summaryOf(result.data.checks)} Checked <Time at={result.data.at} />.
-            </Text>
-            <Stack gap="xs" role="list" aria-label="Checks">
-              {byUrgency(result.data.checks).map((check, at) => (
-                <CheckRow
-                  key={`${check.name} ${check.destinationId} ${check.url} ${at}`}
-                  check={check}
-                  destination={check.destinationId === null ? null : (names.destinations.get(check.destinationId) ?? check.destinationId)}
-                />
-              ))}
-            </Stack>
-            {result.data.secretKeyPath !== null && (
-              <SmallNote style={{ overflowWrap: 'anywhere' }}>
-                The key that encrypts stored secrets is in {result.data.secretKeyPath}. Backups do not include it: keep a copy elsewhere.
-              </SmallNote>
-            )}
-          </Stack>
-        )}
-      </Stack>
-    </Paper>
+          {result.data.secretKeyPath !== null && (
+            <SmallNote style={{ overflowWrap: 'anywhere' }}>
+              The key that encrypts stored secrets is in {result.data.secretKeyPath}. Backups do not include it: keep a copy elsewhere.
+            </SmallNote>
+          )}
+        </Stack>
+      )}
+    </Section>
   )
 }
 
@@ -166,39 +150,37 @@ function Backups({ installation }: { installation: Installation }) {
   const id = params.get('backup')
   const create = useChange('POST /api/backups', 'GET /api/audit')
   return (
-    <Paper withBorder p="md" component="section" aria-label="Backup">
-      <Stack>
-        <Group justify="space-between" align="flex-start">
-          <Stack gap={2} miw={0} style={{ flex: '1 1 240px' }}>
-            <SectionTitle>Backup</SectionTitle>
-            <Note>
-              {installation.backups
-                ? 'A consistent copy of the store, made while it is in use. Needs as much free disk space as the store. Does not include the key that encrypts stored secrets.'
-                : 'Back up PostgreSQL with its own tools, pg_dump or pg_basebackup. See docs/operations/backup.md.'}
-            </Note>
-          </Stack>
-          {installation.backups && (
-            <SecondaryButton
-              loading={create.isPending}
-              disabled={!isAdmin || id !== null}
-              onClick={() => create.mutate({}, { onSuccess: (job) => change({ backup: job.id }, { replace: true }) })}
-            >
-              Create backup
-            </SecondaryButton>
-          )}
-        </Group>
-        {installation.backups && !isAdmin && <Note>{ADMIN_ONLY}</Note>}
-        {create.error !== null && <ErrorAlert problem={create.error} />}
-        {installation.backups && isAdmin && id !== null && (
-          <BackupStatus id={id} onGone={() => change({ backup: null }, { replace: true })} />
-        )}
-        {installation.backups && (
-          <SmallNote>
-            For scheduled backups, use <Code>{command} backup FILE</Code>, which also verifies the copy.
-          </SmallNote>
-        )}
-      </Stack>
-    </Paper>
+    <Section
+      title="Backup"
+      about={
+        installation.backups
+          ? 'A consistent copy of the store, made while it is in use. Needs as much free disk space as the store. Does not include the key that encrypts stored secrets.'
+          : 'Back up PostgreSQL with its own tools, pg_dump or pg_basebackup. See docs/operations/backup.md.'
+      }
+      actions={
+        installation.backups && (
+          <SecondaryButton
+            loading={create.isPending}
+            disabled={!isAdmin || id !== null}
+            onClick={() => create.mutate({}, { onSuccess: (job) => change({ backup: job.id }, { replace: true }) })}
+          >
+            Create backup
+          </SecondaryButton>
+        )
+      }
+      gap="md"
+    >
+      {installation.backups && !isAdmin && <Note>{ADMIN_ONLY}</Note>}
+      {create.error !== null && <ErrorAlert problem={create.error} />}
+      {installation.backups && isAdmin && id !== null && (
+        <BackupStatus id={id} onGone={() => change({ backup: null }, { replace: true })} />
+      )}
+      {installation.backups && (
+        <SmallNote>
+          For scheduled backups, use <Code>{command} backup FILE</Code>, which also verifies the copy.
+        </SmallNote>
+      )}
+    </Section>
   )
 }
 

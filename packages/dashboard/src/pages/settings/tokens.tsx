@@ -2,13 +2,13 @@
 
 import { Alert, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
-import { type ApiProblem, type Schemas, useChange, useList } from '../../api/queries.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { type Schemas, useChange, useList } from '../../api/queries.ts'
+import { ConfirmDialog, DialogEnd } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading } from '../../components/page.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { DangerButton, LongText, Note, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
+import { DangerButton, LongText, Note, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
@@ -116,23 +116,17 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
   const [name, setName] = useState('')
   const [role, setRole] = useState<Token['role']>('viewer')
   const [created, setCreated] = useState<{ name: string; token: string } | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
   const create = useChange('POST /api/tokens', 'GET /api/tokens', 'GET /api/audit')
   const close = (): void => {
     setName('')
     setRole('viewer')
     setCreated(null)
-    setProblem(null)
+    create.reset()
     onClose()
   }
-  const submit = async (event: FormEvent): Promise<void> => {
+  const submit = (event: FormEvent): void => {
     event.preventDefault()
-    setProblem(null)
-    try {
-      setCreated(await create.mutateAsync({ body: { name: name.trim(), role } }))
-    } catch (error) {
-      setProblem((error as ApiProblem).message)
-    }
+    create.mutate({ body: { name: name.trim(), role } }, { onSuccess: setCreated })
   }
   // A click outside the dialog would lose the token.
   const isShown = created !== null
@@ -156,7 +150,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
           </Group>
         </Stack>
       ) : (
-        <form onSubmit={(event) => void submit(event)}>
+        <form onSubmit={submit}>
           <Stack>
             <TextInput
               label="Name"
@@ -165,7 +159,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
               maxLength={100}
               required
               data-autofocus
-              error={problem}
+              error={create.error?.message ?? null}
             />
             <Radio.Group label="Role" value={role} onChange={(value) => setRole(value === 'admin' ? 'admin' : 'viewer')}>
               <Stack gap="xs" mt={6}>
@@ -173,12 +167,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
                 <Radio value="admin" label="Admin" description="Can change everything, including tokens." />
               </Stack>
             </Radio.Group>
-            <Group justify="flex-end">
-              <SecondaryButton onClick={close}>Cancel</SecondaryButton>
-              <Button type="submit" loading={create.isPending} disabled={name.trim() === ''}>
-                Create
-              </Button>
-            </Group>
+            <DialogEnd verb="Create" problem={null} loading={create.isPending} disabled={name.trim() === ''} onCancel={close} />
           </Stack>
         </form>
       )}

@@ -22,6 +22,10 @@ import {
   xDigest,
 } from './verify-schemes.ts'
 
+function mistake(title: string, advice: string, isProved = false): Mistake {
+  return { title, advice, isProved }
+}
+
 export interface CheckInput {
   body: Uint8Array
   /** As pasted. */
@@ -96,12 +100,11 @@ async function explainX(values: PastedHeaders['values'], body: Uint8Array, secre
   if (found !== null) return [...proved(mistakes), ...found]
   if (isBatch(body) && hex(await hmac('SHA-1', utf8(secret), body)) === digest)
     return [
-      {
-        title: 'The whole batch was signed',
-        advice:
-          'For a batch, X-Signature covers only the first message, serialized with JSON.stringify. This signature covers the whole array. Compare with packages/webhook.',
-        isProved: true,
-      },
+      mistake(
+        'The whole batch was signed',
+        'For a batch, X-Signature covers only the first message, serialized with JSON.stringify. This signature covers the whole array. Compare with packages/webhook.',
+        true,
+      ),
     ]
   return [...mistakes, ...payloadMistakes(verdict), ...(verdict.code === 'signature_invalid' ? possibleCauses(body, 'x-signature') : [])]
 }
@@ -109,7 +112,7 @@ async function explainX(values: PastedHeaders['values'], body: Uint8Array, secre
 /** The digest in the expected format, and what is wrong with the received format. */
 function readXHeader(header: string): { digest: string; mistakes: Mistake[] } {
   const mistakes: Mistake[] = []
-  const report = (title: string, advice: string): void => void mistakes.push({ title, advice, isProved: false })
+  const report = (title: string, advice: string): void => void mistakes.push(mistake(title, advice))
   let digest = header.trim().split(',')[0]?.trim() ?? ''
   if (/^sha\d+=/i.test(digest)) {
     report(
@@ -151,7 +154,7 @@ async function explainStandard(
   verdict: SignatureVerdict,
 ): Promise<Mistake[]> {
   const mistakes: Mistake[] = []
-  const report = (title: string, advice: string, isProved = false): void => void mistakes.push({ title, advice, isProved })
+  const report = (title: string, advice: string, isProved = false): void => void mistakes.push(mistake(title, advice, isProved))
   if (verdict.code === 'signature_missing' && verdict.header !== undefined && valuesOf(values, verdict.header).length === 0) {
     report(
       `${verdict.header} is missing`,
@@ -201,43 +204,31 @@ async function explainStandard(
 
 function timestampMistake(timestamp: string, { code, header, ageSeconds }: SignatureVerdict): Mistake[] {
   if (/^\d{13}$/.test(timestamp))
-    return [
-      {
-        title: 'webhook-timestamp is in milliseconds',
-        advice: 'It must be in whole seconds since 1970, currently ten digits.',
-        isProved: false,
-      },
-    ]
+    return [mistake('webhook-timestamp is in milliseconds', 'It must be in whole seconds since 1970, currently ten digits.')]
   if (code === 'header_invalid' && header === 'webhook-timestamp')
-    return [
-      {
-        title: 'webhook-timestamp is not a number of seconds',
-        advice: 'It must be in whole seconds since 1970, digits only.',
-        isProved: false,
-      },
-    ]
+    return [mistake('webhook-timestamp is not a number of seconds', 'It must be in whole seconds since 1970, digits only.')]
   if (ageSeconds === null || Math.abs(ageSeconds) <= TOLERANCE_SECONDS) return []
   return ageSeconds > 0
     ? [
-        {
-          title: `webhook-timestamp is ${durationText(ageSeconds)} old`,
-          advice: `Receivers reject requests that are more than ${durationText(TOLERANCE_SECONDS)} old, to prevent replay attacks. This is expected if you check an old request by hand. If your receiver rejects new requests, check its clock, and whether requests wait in a queue before they are verified.`,
-          isProved: true,
-        },
+        mistake(
+          `webhook-timestamp is ${durationText(ageSeconds)} old`,
+          `Receivers reject requests that are more than ${durationText(TOLERANCE_SECONDS)} old, to prevent replay attacks. This is expected if you check an old request by hand. If your receiver rejects new requests, check its clock, and whether requests wait in a queue before they are verified.`,
+          true,
+        ),
       ]
     : [
-        {
-          title: `webhook-timestamp is ${durationText(-ageSeconds)} in the future`,
-          advice: 'The clock of this computer or of the service is wrong. Settings > About shows the server time.',
-          isProved: true,
-        },
+        mistake(
+          `webhook-timestamp is ${durationText(-ageSeconds)} in the future`,
+          'The clock of this computer or of the service is wrong. Settings > About shows the server time.',
+          true,
+        ),
       ]
 }
 
 function readStandardHeader(header: string): { digests: string[]; mistakes: Mistake[] } {
   const mistakes: Mistake[] = []
   const report = (title: string, advice: string): void => {
-    if (!mistakes.some((known) => known.title === title)) mistakes.push({ title, advice, isProved: false })
+    if (!mistakes.some((known) => known.title === title)) mistakes.push(mistake(title, advice))
   }
   const digests: string[] = []
   // Two joined headers have a comma and a space between their entries.
@@ -299,11 +290,11 @@ function isTruncated(received: string, whole: string): boolean {
 function truncationMistake(received: string, whole: string, header: SignatureHeader): Mistake[] {
   if (!isTruncated(received, whole)) return []
   return [
-    {
-      title: `${header} is truncated`,
-      advice: `The first ${received.length} of ${whole.length} characters are correct; the rest is missing. Logs and consoles shorten long values: copy the full value.`,
-      isProved: true,
-    },
+    mistake(
+      `${header} is truncated`,
+      `The first ${received.length} of ${whole.length} characters are correct; the rest is missing. Logs and consoles shorten long values: copy the full value.`,
+      true,
+    ),
   ]
 }
 
@@ -312,66 +303,50 @@ function proved(mistakes: readonly Mistake[]): Mistake[] {
   return mistakes.filter(({ title }) => title !== 'The header is truncated').map(({ title, advice }) => ({ title, advice, isProved: true }))
 }
 
-const REPEATED = (header: SignatureHeader): Mistake => ({
-  title: `${header} occurs more than once`,
-  advice:
+const REPEATED = (header: SignatureHeader): Mistake =>
+  mistake(
+    `${header} occurs more than once`,
     'Repeated signature headers are rejected, because an attacker could add one. A proxy may add headers, or two requests were pasted together.',
-  isProved: true,
-})
+    true,
+  )
 
 function payloadMistakes({ code }: SignatureVerdict): Mistake[] {
   if (code === 'invalid_json')
-    return [
-      {
-        title: 'The body is not JSON',
-        advice: 'The service sends JSON in UTF-8. The body may be truncated or from another request.',
-        isProved: true,
-      },
-    ]
+    return [mistake('The body is not JSON', 'The service sends JSON in UTF-8. The body may be truncated or from another request.', true)]
   if (code === 'invalid_payload')
-    return [
-      {
-        title: 'The body is not a message',
-        advice: 'The service sends a JSON object or a non-empty array of objects.',
-        isProved: true,
-      },
-    ]
+    return [mistake('The body is not a message', 'The service sends a JSON object or a non-empty array of objects.', true)]
   if (code === 'batch_unproven')
     return [
-      {
-        title: 'Only the first message of the batch is verified',
-        advice:
-          'X-Signature does not cover the other messages, so anyone who has one signed message can append others. Set a signing secret for the destination, whose signature covers the whole body, and make the receiver require it. With allowUnprovenMessages, @switchyard/webhook accepts such a batch.',
-        isProved: true,
-      },
+      mistake(
+        'Only the first message of the batch is verified',
+        'X-Signature does not cover the other messages, so anyone who has one signed message can append others. Set a signing secret for the destination, whose signature covers the whole body, and make the receiver require it. With allowUnprovenMessages, @switchyard/webhook accepts such a batch.',
+        true,
+      ),
     ]
   return []
 }
 
 /** What may be wrong if no tried mistake matches, most common first. */
 function possibleCauses(body: Uint8Array, scheme: Scheme): Mistake[] {
-  const causes: Omit<Mistake, 'isProved'>[] = [
-    {
-      title: 'Wrong secret',
-      advice:
-        scheme === 'x-signature'
-          ? 'X-Signature uses the shared secret of the destination that sent the request, not a signing secret (whsec_…) and not the secret of another destination. If the secret was changed recently, earlier requests were signed with the old one.'
-          : 'webhook-signature uses a signing secret (whsec_…) of the destination that sent the request, not the shared secret and not the secret of another destination.',
-    },
-    {
-      title: 'Changed body',
-      advice:
-        'Reordered keys, reformatted numbers (1.0 and 1) or another text encoding cannot be undone here. Save the raw bytes when the receiver gets them and choose them as a file, so that nothing changes them.',
-    },
-    {
-      title: 'Body and headers of different requests',
-      advice:
-        'Body and headers must be from the same request. Standard Webhooks signs each attempt again, and every batch has its own signature.',
-    },
+  const causes = [
+    mistake(
+      'Wrong secret',
+      scheme === 'x-signature'
+        ? 'X-Signature uses the shared secret of the destination that sent the request, not a signing secret (whsec_…) and not the secret of another destination. If the secret was changed recently, earlier requests were signed with the old one.'
+        : 'webhook-signature uses a signing secret (whsec_…) of the destination that sent the request, not the shared secret and not the secret of another destination.',
+    ),
+    mistake(
+      'Changed body',
+      'Reordered keys, reformatted numbers (1.0 and 1) or another text encoding cannot be undone here. Save the raw bytes when the receiver gets them and choose them as a file, so that nothing changes them.',
+    ),
+    mistake(
+      'Body and headers of different requests',
+      'Body and headers must be from the same request. Standard Webhooks signs each attempt again, and every batch has its own signature.',
+    ),
   ]
   if (parsed(textOf(body)) === undefined)
-    causes.unshift({ title: 'Incomplete body', advice: 'The body is not valid JSON. The start or the end may be missing.' })
-  return causes.map(({ title, advice }) => ({ title, advice, isProved: false }))
+    causes.unshift(mistake('Incomplete body', 'The body is not valid JSON. The start or the end may be missing.'))
+  return causes
 }
 
 function durationText(seconds: number): string {

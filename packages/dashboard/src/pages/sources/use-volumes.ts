@@ -1,9 +1,8 @@
 // How many messages each shown source sent in a period. The previous numbers stay until new ones are loaded.
 
-import { useQueries } from '@tanstack/react-query'
 import { useRef } from 'react'
-import { type ApiProblem, call } from '../../api/client.ts'
-import { useApi } from '../../api/queries.ts'
+import type { ApiProblem } from '../../api/client.ts'
+import { useApi, useStatsOf } from '../../api/queries.ts'
 import { barsOf, type Period, type Point, STEP_MS, span, type Totals, totalsOf } from '../overview/periods.ts'
 import { useServiceNow } from '../overview/use-overview.ts'
 
@@ -42,21 +41,14 @@ export function useVolumes(ids: readonly string[], period: Period): ReadonlyMap<
   const nowMs = useServiceNow(nodes.data?.data, nodes.dataUpdatedAt)
   const { from } = span(period, nowMs)
   const last = useRef(new Map<string, Volume>())
-  const results = useQueries({
-    queries: ids.map((sourceId) => ({
-      queryKey: ['GET /api/stats', { query: { from, step: period.step, sourceId } }],
-      queryFn: async ({ signal }: { signal: AbortSignal }) =>
-        call('GET /api/stats', { query: { from, step: period.step, sourceId }, signal }),
-      refetchInterval: period.everyMs,
-    })),
-  })
+  const results = useStatsOf('sourceId', ids, { from, step: period.step }, period.everyMs)
   return new Map(
-    ids.map((id, at) => {
-      const { data, error = null, isPending = true, refetch = () => undefined } = results[at] ?? {}
+    results.map(({ data, ...state }, at) => {
+      const id = ids[at] as string
       const key = `${period.id} ${id}`
       const volume = data === undefined ? last.current.get(key) : volumeOf(data.data, period)
       if (volume !== undefined) last.current.set(key, volume)
-      return [id, { data: volume, error: error as ApiProblem | null, isPending, refetch }]
+      return [id, { ...state, data: volume }]
     }),
   )
 }

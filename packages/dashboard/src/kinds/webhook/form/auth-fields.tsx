@@ -1,6 +1,7 @@
 // How the service authenticates itself to the receiver, and its TLS settings. Secrets are write-only.
 
-import { Input, PasswordInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core'
+import { Input, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core'
+import { SecretInput } from '../../../components/inputs.tsx'
 import { Note } from '../../../components/styled.tsx'
 import { type FieldsProps, textInput } from '../../../destination/form/field-state.ts'
 import { type AuthDraft, type AuthType, isSecretKept, SECRET_FIELDS, type TlsDraft, withoutStored } from './auth-draft.ts'
@@ -47,15 +48,12 @@ export function AuthFields({ draft, state }: FieldsProps<WebhookDraft>) {
         </>
       )}
       {auth.type !== 'none' && (
-        <PasswordInput
+        <SecretInput
           label={SECRET_LABELS[auth.type]}
           placeholder={isKept ? KEEP : ''}
           {...textInput(state, `auth.${SECRET_FIELDS[auth.type]}`, auth.secret, (secret) => set({ secret }))}
           description={auth.type === 'basic' ? 'May be empty. Write-only: it is not shown again.' : 'Write-only: it is not shown again.'}
-          autoComplete="new-password"
-          data-1p-ignore
           required={auth.type !== 'basic' && !isKept}
-          visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the secret' }}
         />
       )}
       {auth.type === 'oauth2' && (

@@ -1,7 +1,8 @@
 // A list of names and values in the form: headers, or secrets, whose values are not shown. Each entry shows its own errors.
 
-import { ActionIcon, Button, Group, Input, PasswordInput, TextInput, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Group, Input, TextInput, Tooltip } from '@mantine/core'
 import { DeletionIcon, PlusIcon } from '../../../components/icons.tsx'
+import { SecretInput } from '../../../components/inputs.tsx'
 import { replaceAt } from '../../../destination/form/draft.ts'
 
 interface NamedRowsProps<Entry extends { name: string; value: string }> {
@@ -38,16 +39,7 @@ export function NamedRows<Entry extends { name: string; value: string }>(props: 
         return (
           <Group key={at} gap="xs" align="flex-start">
             <TextInput {...input(entry, at, 'name')} placeholder={nameExample} readOnly={isReadOnly || isNameFixed?.(entry) === true} />
-            {noun === 'header' ? (
-              <TextInput {...value} />
-            ) : (
-              <PasswordInput
-                {...value}
-                autoComplete="new-password"
-                data-1p-ignore
-                visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the secret' }}
-              />
-            )}
+            {noun === 'header' ? <TextInput {...value} /> : <SecretInput {...value} />}
             {!isReadOnly && (
               <RemoveButton label={`Remove ${noun} ${at + 1}`} onClick={() => onChange(entries.filter((_, other) => other !== at))} />
             )}

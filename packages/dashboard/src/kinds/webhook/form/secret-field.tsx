@@ -1,8 +1,10 @@
 // The secrets in the form: those that sign requests, and named ones that the request reads. They are write-only; a new value is kept only in
 // this form until it is saved.
 
-import { Button, CopyButton, Group, PasswordInput, Stack, Title } from '@mantine/core'
+import { Button, Group, Stack, Title } from '@mantine/core'
 import { FIELDS } from '../../../api/rules.ts'
+import { CopyTextButton } from '../../../components/copyable.tsx'
+import { SecretInput } from '../../../components/inputs.tsx'
 import { Note, SecondaryButton, SmallButton, SmallNote, SmallTag } from '../../../components/styled.tsx'
 import { replaceAt } from '../../../destination/form/draft.ts'
 import type { FieldState, FieldsProps } from '../../../destination/form/field-state.ts'
@@ -51,7 +53,7 @@ export function SecretField({
       <Note>{description}</Note>
       {values.map((value, at) => (
         <Stack key={at} gap={4}>
-          <PasswordInput
+          <SecretInput
             label={maxCount === 1 ? `New ${title.toLowerCase()}` : `New signing secret ${at + 1}`}
             value={value}
             onChange={(event) =>
@@ -61,9 +63,6 @@ export function SecretField({
               )
             }
             error={state.problem(fieldAt(at))}
-            autoComplete="new-password"
-            data-1p-ignore
-            visibilityToggleButtonProps={{ 'aria-label': 'Show or hide the secret' }}
             {...(field === 'signingSecrets' ? { placeholder: 'whsec_…' } : {})}
           />
           <Group gap="xs">
@@ -75,15 +74,7 @@ export function SecretField({
                 Generate
               </SecondaryButton>
             )}
-            {value !== '' && (
-              <CopyButton value={value}>
-                {({ copied, copy }) => (
-                  <SecondaryButton size="compact-xs" onClick={copy}>
-                    {copied ? 'Copied' : 'Copy'}
-                  </SecondaryButton>
-                )}
-              </CopyButton>
-            )}
+            {value !== '' && <CopyTextButton text={value} size="compact-xs" />}
             {values.length > 1 && (
               <SecondaryButton size="compact-xs" onClick={() => set(values.filter((_, other) => other !== at))}>
                 Remove this secret
