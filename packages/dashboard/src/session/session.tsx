@@ -6,6 +6,8 @@ import { useDocumentTitle } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
 import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useState } from 'react'
 import { type ApiProblem, call, listenForLogout, type Schemas } from '../api/client.ts'
+import { commandFor, withCommand } from '../api/commands.ts'
+import { useApi } from '../api/queries.ts'
 import { entered } from '../components/inputs.tsx'
 import { ErrorAlert, Loading } from '../components/page.tsx'
 import { Note, SmallNote } from '../components/styled.tsx'
@@ -141,4 +143,15 @@ function Login({ hasExpired, onLogin }: { hasExpired: boolean; onLogin: () => vo
       </Paper>
     </Center>
   )
+}
+
+export function useCommand(): string {
+  const { data } = useApi('GET /api/installation', {})
+  return commandFor(data?.command ?? 'switchyard', window.location.origin)
+}
+
+/** Replaces the commands in a text of the service. Errors of the API have them replaced already. */
+export function useRunnable(): (text: string) => string {
+  const command = useCommand()
+  return (text) => withCommand(text, command)
 }

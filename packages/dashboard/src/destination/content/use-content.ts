@@ -1,12 +1,11 @@
 // The state of the tabs that edit what a destination sends: one draft, its preview on the last messages, and saving. All parts share one draft,
 // one preview and one version, so that a change of several is saved as one. The draft is kept while another tab is shown.
 
-import { useDebouncedValue } from '@mantine/hooks'
+import { useDebouncedValue, useWindowEvent } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { type Answer, type ApiProblem, call } from '../../api/client.ts'
 import type { Operations } from '../../api/types.ts'
-import { useUnsavedWarning } from '../form/use-unsaved-warning.ts'
 import type { Destination } from '../kind.ts'
 import { useChangeDestination } from '../use-change-destination.ts'
 import type { PreviewEntry } from './preview-rows.ts'
@@ -68,7 +67,8 @@ export function useContent<Of extends Destination, Edited>(
   // Without unsaved changes, a version that somebody else saved is shown at once.
   if (isOutdated && !isChanged) setState(startOf(destination))
   const change = useChangeDestination()
-  useUnsavedWarning(isChanged)
+  // The browser asks before unsaved changes are lost.
+  useWindowEvent('beforeunload', (event) => isChanged && event.preventDefault())
   const problems = form.problemsOf(draft)
   return {
     destination,

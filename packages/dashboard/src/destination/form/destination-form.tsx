@@ -2,18 +2,17 @@
 // same rules as the API. An error of the API is shown at the field that it names. Saving sends only changed fields.
 
 import { Accordion, Alert, Button, Group, MultiSelect, Paper, Stack, Switch, Text, TextInput } from '@mantine/core'
+import { useWindowEvent } from '@mantine/hooks'
 import { type FormEvent, type ReactNode, useRef, useState } from 'react'
 import { ApiProblem } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
 import { entered, ticked } from '../../components/inputs.tsx'
 import { LongNote, Note, SecondaryButton, SectionTitle, SmallTag } from '../../components/styled.tsx'
 import { BAD } from '../status-view.tsx'
-import { DeliveryFields, deliveryNote } from './delivery-fields.tsx'
 import { type Draft, isChanged, messageAtField } from './draft.ts'
 import type { FieldState, FieldsProps, FormSection, KindForm } from './field-state.ts'
 import { FilterFields, filterNote } from './filter-fields.tsx'
-import { isRetryUsed, RetryFields, retryNote } from './retry-fields.tsx'
-import { useUnsavedWarning } from './use-unsaved-warning.ts'
+import { DeliveryFields, deliveryNote, isRetryUsed, RetryFields, retryNote } from './retry-fields.tsx'
 
 export interface FormProps<Edited extends Draft> {
   form: KindForm<Edited>
@@ -134,7 +133,8 @@ function useForm<Edited extends Draft>({ form, id, initial, isReadOnly, onSave }
   const element = useRef<HTMLFormElement>(null)
   const problems = form.problemsOf(draft)
   const isDirty = isChanged(initial, draft)
-  useUnsavedWarning(isDirty)
+  // The browser asks before unsaved changes are lost.
+  useWindowEvent('beforeunload', (event) => isDirty && event.preventDefault())
   const state: FieldState<Edited> = {
     problem(field) {
       if (apiError?.field === field) return apiError.message

@@ -12,7 +12,7 @@ import { type Sent, TestAttempts } from '../../destination/test-panel.tsx'
 import { useSession } from '../../session/session.tsx'
 import { type Definition, definitionOf } from './definition.ts'
 import type { Integration } from './integration-draft.ts'
-import { integrationForm } from './integration-form.tsx'
+import { integrationForm } from './settings-fields.tsx'
 import { integrationContent } from './subscription-draft.ts'
 import { INTEGRATION_SUMMARY, IntegrationAttempt } from './summary.tsx'
 

@@ -16,7 +16,7 @@ import { shortName } from '../../text/integration-tile.ts'
 import { usePathPart } from '../../url/url-state.ts'
 import { type Definition, definitionOf } from './definition.ts'
 import { createBodyOf, type IntegrationDraft, type IntegrationSchema, newIntegration } from './integration-draft.ts'
-import { integrationForm } from './integration-form.tsx'
+import { integrationForm } from './settings-fields.tsx'
 import { actionDraft, presetDraft, type SubscriptionDraft, subscriptionOf, subscriptionProblems } from './subscription-draft.ts'
 import { Subscriptions } from './subscriptions.tsx'
 

@@ -4,7 +4,17 @@ import { Button, Group, Input, NumberInput, PasswordInput, Select, Stack, Switch
 import { CodeArea, ticked } from '../../components/inputs.tsx'
 import { LinkedText } from '../../components/integration-tile.tsx'
 import { Note, RowButton, SmallNote, Tag } from '../../components/styled.tsx'
+import type { EditForm } from '../../destination/form/field-state.ts'
 import { type FieldSchema, isOfType, type ObjectSchema } from './definition.ts'
+import {
+  type Integration,
+  type IntegrationDraft,
+  type IntegrationSchema,
+  integrationDraftOf,
+  integrationFieldOf,
+  integrationProblems,
+  patchBodyOf,
+} from './integration-draft.ts'
 import { isJson, isStored, type SettingField, type SettingsDraft, settingFields } from './settings-draft.ts'
 
 export interface SettingsFieldsProps {
@@ -211,4 +221,29 @@ function Keep({ name, onClick }: { name: string; onClick: () => void }) {
       Keep current
     </Button>
   )
+}
+
+export function integrationForm(of: IntegrationSchema): EditForm<Integration, IntegrationDraft> {
+  return {
+    draftOf: (saved) => integrationDraftOf(of, saved),
+    patchOf: (saved, draft) => patchBodyOf(of, saved, draft),
+    editedElsewhere: ['subscriptions'],
+    problemsOf: (draft) => integrationProblems(of, draft),
+    fieldOf: integrationFieldOf,
+    settings: ({ draft, state }) => (
+      <SettingsFields
+        schema={of.schema}
+        draft={draft.settings}
+        onChange={(settings, ...fields) => state.set({ settings }, ...fields)}
+        stored={of.storedSecrets}
+        problem={state.problem}
+        isReadOnly={state.isReadOnly}
+      />
+    ),
+    sections: [],
+    descriptions: {
+      batchSize: '1 to 1,000 messages at a time, for actions that send batches.',
+      timeout: '100 ms to 30 s for an attempt, including all requests of the integration.',
+    },
+  }
 }

@@ -1,14 +1,17 @@
-// The subscriptions of an integration: which action runs when, and with what. Presets are subscriptions that the definition suggests.
+// The subscriptions of an integration: which action runs when, and with what. Presets are subscriptions that the definition suggests; paths and
+// events are suggested from the last messages of the sources.
 
 import { Collapse, Group, Paper, Select, Stack, Switch, TextInput } from '@mantine/core'
-import { useRef, useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { useMemo, useRef, useState } from 'react'
+import { type ApiProblem, call } from '../../api/client.ts'
 import { entered, ticked } from '../../components/inputs.tsx'
 import { LinkedText } from '../../components/integration-tile.tsx'
 import { LongStrong, Note, RowButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import type { Action, Definition } from './definition.ts'
 import { MappingFields } from './mapping-fields.tsx'
+import { eventNames, type PathSuggestion, pathSuggestions } from './path-suggestions.ts'
 import { actionDraft, actionOf, presetDraft, type SubscriptionDraft } from './subscription-draft.ts'
-import { type RecentMessages, useRecentMessages } from './use-recent-messages.ts'
 import { WhenFields, whenText } from './when-fields.tsx'
 
 export interface SubscriptionsProps {
@@ -208,4 +211,34 @@ function AddSubscription({ definition, subscriptions, onAdd }: AddSubscriptionPr
       maw={420}
     />
   )
+}
+
+const MAX_SOURCES = 5
+const PER_SOURCE = 30
+
+export interface RecentMessages {
+  suggestions: readonly PathSuggestion[]
+  events: readonly string[]
+}
+
+export function useRecentMessages(sourceIds: readonly string[]): RecentMessages {
+  const asked = sourceIds.slice(0, MAX_SOURCES)
+  const { data } = useQuery<{ event: string | null; message: Record<string, unknown> | null }[], ApiProblem>({
+    queryKey: ['recent messages', ...asked],
+    queryFn: async ({ signal }) => {
+      const pages = await Promise.all(
+        asked.map((sourceId) => call('GET /api/messages', { query: { sourceId, limit: PER_SOURCE }, signal })),
+      )
+      return pages.flatMap((page) => page.data)
+    },
+    enabled: asked.length > 0,
+    staleTime: 30_000,
+  })
+  return useMemo(() => {
+    const messages = data ?? []
+    return {
+      suggestions: pathSuggestions(messages.flatMap(({ message }) => (message === null ? [] : [message]))),
+      events: eventNames(messages),
+    }
+  }, [data])
 }

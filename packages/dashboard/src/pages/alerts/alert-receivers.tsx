@@ -8,8 +8,7 @@ import { entered } from '../../components/inputs.tsx'
 import { ErrorAlert, Loaded } from '../../components/page.tsx'
 import { Note, SecondaryButton, ViewLink } from '../../components/styled.tsx'
 import { urlProblem } from '../../kinds/webhook/form/validation.ts'
-import { useCommand } from '../../session/command-line.ts'
-import { useSession } from '../../session/session.tsx'
+import { useCommand, useSession } from '../../session/session.tsx'
 
 const SYSTEM = 'system'
 

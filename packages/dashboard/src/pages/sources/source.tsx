@@ -20,10 +20,9 @@ import { useSearchState } from '../../url/url-state.ts'
 import { PeriodChoice, usePeriod } from '../overview/period-choice.tsx'
 import { NameDialog } from './name-dialog.tsx'
 import { Privacy } from './privacy.tsx'
-import { SourceBadges } from './source-badges.tsx'
+import { SourceBadges, Warnings } from './source-badges.tsx'
 import { SourcePlan } from './source-plan.tsx'
 import { useVolumes } from './use-volumes.ts'
-import { Warnings } from './warnings.tsx'
 import { WriteKeys } from './write-keys.tsx'
 
 type Source = Schemas['Source']

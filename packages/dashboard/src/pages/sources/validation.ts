@@ -1,4 +1,4 @@
-// Validates names of sources and custom write keys, by the same rules as the control API
+// Validates the names of sources, by the same rules as the control API
 // (packages/server/src/control/sources/sources.ts). The API decides. Pure.
 
 /** A sentence about what is wrong with the name; null if it is valid. */
@@ -6,10 +6,4 @@ export function nameProblem(name: string): string | null {
   if (name.trim() === '') return 'Enter a name.'
   if (name.length > 100) return 'Use at most 100 characters.'
   return /\p{Cc}|\p{Surrogate}/u.test(name) ? 'Use one line of text without control characters.' : null
-}
-
-export function writeKeyProblem(key: string): string | null {
-  if (key === '') return 'Enter a write key.'
-  if (key.length > 100) return 'Use at most 100 characters.'
-  return /^[A-Za-z0-9][A-Za-z0-9._~-]*$/.test(key) ? null : 'Use only letters, digits and . _ ~ - and start with a letter or digit.'
 }
