@@ -2,21 +2,7 @@
 // (packages/server/src/dashboard/paths.ts); a test compares the two lists.
 
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react'
-import {
-  AlertIcon,
-  DeletionIcon,
-  DeliveryIcon,
-  DestinationIcon,
-  EventIcon,
-  LiveIcon,
-  MessageIcon,
-  OverviewIcon,
-  PlanIcon,
-  ReplayIcon,
-  SettingsIcon,
-  SignatureIcon,
-  SourceIcon,
-} from './components/icons.tsx'
+import * as icons from './components/icons.tsx'
 
 export interface View {
   /** A pattern in wouter's syntax. */
@@ -70,17 +56,17 @@ export function viewAt(pathname: string): View | undefined {
 
 /** In the order in which a message passes through. */
 export const NAVIGATION = [
-  { path: '/', label: 'Overview', Icon: OverviewIcon },
-  { path: '/live', label: 'Live', Icon: LiveIcon },
-  { path: '/sources', label: 'Sources', Icon: SourceIcon },
-  { path: '/destinations', label: 'Destinations', Icon: DestinationIcon },
-  { path: '/events', label: 'Events', Icon: EventIcon },
-  { path: '/plans', label: 'Plans', Icon: PlanIcon },
-  { path: '/messages', label: 'Messages', Icon: MessageIcon },
-  { path: '/deliveries', label: 'Deliveries', Icon: DeliveryIcon },
-  { path: '/replays', label: 'Replays', Icon: ReplayIcon },
-  { path: '/alerts', label: 'Alerts', Icon: AlertIcon },
-  { path: '/deletions', label: 'Deletions', Icon: DeletionIcon },
-  { path: '/signature', label: 'Signature checker', Icon: SignatureIcon },
-  { path: '/settings', label: 'Settings', Icon: SettingsIcon },
+  { path: '/', label: 'Overview', Icon: icons.OverviewIcon },
+  { path: '/live', label: 'Live', Icon: icons.LiveIcon },
+  { path: '/sources', label: 'Sources', Icon: icons.SourceIcon },
+  { path: '/destinations', label: 'Destinations', Icon: icons.DestinationIcon },
+  { path: '/events', label: 'Events', Icon: icons.EventIcon },
+  { path: '/plans', label: 'Plans', Icon: icons.PlanIcon },
+  { path: '/messages', label: 'Messages', Icon: icons.MessageIcon },
+  { path: '/deliveries', label: 'Deliveries', Icon: icons.DeliveryIcon },
+  { path: '/replays', label: 'Replays', Icon: icons.ReplayIcon },
+  { path: '/alerts', label: 'Alerts', Icon: icons.AlertIcon },
+  { path: '/deletions', label: 'Deletions', Icon: icons.DeletionIcon },
+  { path: '/signature', label: 'Signature checker', Icon: icons.SignatureIcon },
+  { path: '/settings', label: 'Settings', Icon: icons.SettingsIcon },
 ] as const

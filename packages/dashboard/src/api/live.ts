@@ -77,92 +77,66 @@ export type LiveState =
   /** Not connected: the reason, and the time of the next try in milliseconds since 1970. */
   | { is: 'waiting'; problem: ApiProblem; untilMs: number }
 
-export interface LiveOptions {
-  query?: LiveQuery
-  onEvents: (events: LiveEvent[]) => void
-  onState?: (state: LiveState) => void
-}
-
 const KINDS = new Set(['accepted', 'rejected', 'attempt', 'dropped'])
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 30_000
 /** The service sends a keep-alive every 15 seconds. After this long without data the connection is considered dead. */
 const SILENCE_MS = 40_000
 
-/** Starts paused. */
-export class LiveStream {
-  readonly #options: LiveOptions
-  #connection: AbortController | null = null
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #failures = 0
+interface LiveOptions {
+  query: LiveQuery
+  onEvents: (events: LiveEvent[]) => void
+  onState: (state: LiveState) => void
+}
 
-  constructor(options: LiveOptions) {
-    this.#options = options
-  }
-
-  resume(): void {
-    if (this.#connection !== null || this.#timer !== undefined) return
-    void this.#connect()
-  }
-
-  /** Disconnects. Events that happen while it is paused are lost to the listener. */
-  pause(): void {
-    this.#stop()
-    this.#options.onState?.({ is: 'paused' })
-  }
-
-  /** Disconnects without reporting a state. */
-  close(): void {
-    this.#stop()
-  }
-
-  #stop(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#connection?.abort()
-    this.#connection = null
-  }
-
-  async #connect(): Promise<void> {
-    const connection = new AbortController()
-    this.#connection = connection
-    this.#timer = undefined
-    this.#options.onState?.({ is: 'connecting' })
+/** Connects, and connects again after an error. Returns a function that disconnects; it reports no state. */
+function openLive({ query, onEvents, onState }: LiveOptions): () => void {
+  let connection: AbortController | null = null
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let failures = 0
+  const connect = async (): Promise<void> => {
+    const own = new AbortController()
+    connection = own
+    onState({ is: 'connecting' })
     let problem: ApiProblem
     try {
-      await this.#read(connection)
+      await read(own)
       problem = new ApiProblem(0, 'stream_ended', 'The service closed the connection.')
     } catch (error) {
       problem = error instanceof ApiProblem ? error : new ApiProblem(0, 'unreachable', 'The connection to the service was lost.')
     }
-    if (this.#connection !== connection) return
-    this.#connection = null
+    if (connection !== own) return
     // The session may have expired. If so, a normal API call notices it and shows the login form.
     if (problem.status === 401 || problem.code === 'stream_ended') void call('GET /api/session').catch(() => {})
-    const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++)
-    this.#timer = setTimeout(() => void this.#connect(), waitMs)
-    this.#options.onState?.({ is: 'waiting', problem, untilMs: Date.now() + waitMs })
+    const waitMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures++)
+    timer = setTimeout(() => void connect(), waitMs)
+    onState({ is: 'waiting', problem, untilMs: Date.now() + waitMs })
   }
-
-  async #read(connection: AbortController): Promise<void> {
-    const response = await fetch(addressOf('/api/live', {}, this.#options.query ?? {}), {
+  const read = async (own: AbortController): Promise<void> => {
+    const response = await fetch(addressOf('/api/live', {}, query), {
       credentials: 'same-origin',
       headers: { accept: 'text/event-stream' },
-      signal: connection.signal,
+      signal: own.signal,
     })
     if (!response.ok || response.body === null) throw await problemOf(response)
-    if (this.#connection !== connection) return
-    this.#failures = 0
-    this.#options.onState?.({ is: 'open' })
+    if (connection !== own) return
+    failures = 0
+    onState({ is: 'open' })
     const reader = response.body.getReader()
     const decoder = new TextDecoder()
     const parser = new EventParser()
     for (;;) {
-      const { done, value } = await withinSilence(reader.read(), connection)
-      if (done || this.#connection !== connection) return
+      const { done, value } = await withinSilence(reader.read(), own)
+      if (done || connection !== own) return
       const events = parser.take(decoder.decode(value, { stream: true })).flatMap(({ event, data }) => liveEvent(event, data))
-      if (events.length > 0) this.#options.onEvents(events)
+      if (events.length > 0) onEvents(events)
     }
+  }
+  void connect()
+  return () => {
+    clearTimeout(timer)
+    connection?.abort()
+    connection = null
   }
 }
 
@@ -194,18 +168,15 @@ function liveEvent(event: string, data: string): LiveEvent[] {
   }
 }
 
-/** Listens while the component is mounted and `isOn` is true. The query and the handler may change. A new `round` reconnects. */
-export function useLive({
-  query,
-  onEvents,
-  isOn = true,
-  round = 0,
-}: {
+interface UseLiveOptions {
   query?: LiveQuery
   onEvents: (events: LiveEvent[]) => void
   isOn?: boolean
   round?: number
-}): LiveState {
+}
+
+/** Listens while the component is mounted and `isOn` is true. The query and the handler may change. A new `round` reconnects. */
+export function useLive({ query, onEvents, isOn = true, round = 0 }: UseLiveOptions): LiveState {
   const [state, setState] = useState<LiveState>({ is: isOn ? 'connecting' : 'paused' })
   const handler = useRef(onEvents)
   handler.current = onEvents
@@ -215,13 +186,7 @@ export function useLive({
       setState({ is: 'paused' })
       return
     }
-    const stream = new LiveStream({
-      query: JSON.parse(asked) as LiveQuery,
-      onEvents: (events) => handler.current(events),
-      onState: setState,
-    })
-    stream.resume()
-    return () => stream.close()
+    return openLive({ query: JSON.parse(asked) as LiveQuery, onEvents: (events) => handler.current(events), onState: setState })
   }, [asked, isOn, round])
   return state
 }

@@ -1,27 +1,14 @@
 // An integration's settings while they are edited: those that every destination has, and those that its definition describes. Pure.
 
 import { TIMEOUT_MS } from '../../api/rules.ts'
-import {
-  changedFields,
-  changeOf,
-  settingsOf as commonSettingsOf,
-  type DestinationChange,
-  type Draft,
-  draftOf,
-  formFieldOf,
-  type NewDestination,
-  newDraft,
-  newSettingsOf,
-  type Problems,
-  problemsOf,
-} from '../../destination/form/draft.ts'
+import * as common from '../../destination/form/draft.ts'
 import type { DestinationOf } from '../../destination/kind.ts'
 import type { ObjectSchema } from './definition.ts'
 import { type SettingsDraft, settingsChanges, settingsDraftOf, settingsOf, settingsProblems } from './settings-draft.ts'
 
 export type Integration = DestinationOf<'integration'>
 
-export interface IntegrationDraft extends Draft {
+export interface IntegrationDraft extends common.Draft {
   settings: SettingsDraft
 }
 
@@ -34,30 +21,33 @@ export interface IntegrationSchema {
 }
 
 export function newIntegration({ schema }: IntegrationSchema): IntegrationDraft {
-  return { ...newDraft(TIMEOUT_MS.integration.default), settings: settingsDraftOf(schema, null) }
+  return { ...common.newDraft(TIMEOUT_MS.integration.default), settings: settingsDraftOf(schema, null) }
 }
 
 export function integrationDraftOf({ schema }: IntegrationSchema, saved: Integration): IntegrationDraft {
-  return { ...draftOf(saved), settings: settingsDraftOf(schema, saved.settings) }
+  return { ...common.draftOf(saved), settings: settingsDraftOf(schema, saved.settings) }
 }
 
-export function integrationProblems({ schema, storedSecrets }: IntegrationSchema, draft: IntegrationDraft): Problems {
-  return problemsOf(draft, [...settingsProblems(schema, draft.settings, storedSecrets)], TIMEOUT_MS.integration)
+export function integrationProblems({ schema, storedSecrets }: IntegrationSchema, draft: IntegrationDraft): common.Problems {
+  return common.problemsOf(draft, [...settingsProblems(schema, draft.settings, storedSecrets)], TIMEOUT_MS.integration)
 }
 
 /** The body that creates the destination, without its subscriptions. The draft must have no problems. */
-export function createBodyOf({ slug, schema }: IntegrationSchema, draft: IntegrationDraft): NewDestination {
-  return { type: 'integration', integration: slug, ...newSettingsOf(draft), settings: settingsOf(schema, draft.settings) }
+export function createBodyOf({ slug, schema }: IntegrationSchema, draft: IntegrationDraft): common.NewDestination {
+  return { type: 'integration', integration: slug, ...common.newSettingsOf(draft), settings: settingsOf(schema, draft.settings) }
 }
 
 /** The fields that differ from the saved ones; null if none do. The draft must have no problems. */
-export function patchBodyOf(form: IntegrationSchema, saved: Integration, draft: IntegrationDraft): DestinationChange | null {
+export function patchBodyOf(form: IntegrationSchema, saved: Integration, draft: IntegrationDraft): common.DestinationChange | null {
   const base = integrationDraftOf(form, saved)
   const settings = settingsChanges(form.schema, base.settings, draft.settings)
-  return changeOf({ ...changedFields(commonSettingsOf(base), commonSettingsOf(draft)), ...(settings === null ? {} : { settings }) })
+  return common.changeOf({
+    ...common.changedFields(common.settingsOf(base), common.settingsOf(draft)),
+    ...(settings === null ? {} : { settings }),
+  })
 }
 
 /** The form field at which to show an error of the API; null if no field shows it. */
 export function integrationFieldOf(field: string): string | null {
-  return field.startsWith('settings.') ? field : formFieldOf(field)
+  return field.startsWith('settings.') ? field : common.formFieldOf(field)
 }

@@ -64,18 +64,7 @@ export function Subscriptions({ definition, subscriptions, onChange, sourceIds, 
   )
 }
 
-function SubscriptionCard({
-  subscription,
-  action,
-  onChange,
-  onRemove,
-  isOpen,
-  onOpen,
-  recent,
-  problem,
-  isWrong,
-  isReadOnly,
-}: {
+interface CardProps {
   subscription: SubscriptionDraft
   /** Undefined if the definition no longer has it. */
   action: Action | undefined
@@ -87,7 +76,10 @@ function SubscriptionCard({
   problem: (field: string) => string | null
   isWrong: boolean
   isReadOnly: boolean
-}) {
+}
+
+function SubscriptionCard(props: CardProps) {
+  const { subscription, action, onChange, onRemove, isOpen, onOpen, recent, problem, isWrong, isReadOnly } = props
   const { name, enabled, subscribe, mapping } = subscription
   const set = (changes: Partial<SubscriptionDraft>): void => onChange({ ...subscription, ...changes })
   const title = name.trim() === '' ? (action?.name ?? subscription.action) : name

@@ -31,19 +31,8 @@ export interface UserFormProps {
   onConfirm: (request: UserRequest) => Promise<unknown>
 }
 
-export function UserForm({
-  opened,
-  onClose,
-  title,
-  about,
-  hasSuppressOption,
-  next,
-  confirmTitle,
-  verb,
-  typed,
-  renderEffects,
-  onConfirm,
-}: UserFormProps) {
+export function UserForm(props: UserFormProps) {
+  const { opened, onClose, title, about, hasSuppressOption, next, confirmTitle, verb, typed, renderEffects, onConfirm } = props
   const [text, setText] = useState('')
   const [sourceIds, setSourceIds] = useState<string[]>([])
   const [suppress, setSuppress] = useState(false)

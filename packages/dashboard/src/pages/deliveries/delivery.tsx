@@ -81,23 +81,8 @@ interface DetailProps {
 }
 
 function Detail({ delivery, destination, name, isDestinationGone }: DetailProps) {
-  const {
-    id,
-    messageId,
-    storedMessageId,
-    destinationId,
-    state,
-    reason,
-    attemptCount,
-    replayOf,
-    replayJobId,
-    replayedBy,
-    nextAttemptAt,
-    settledAt,
-    traceId,
-    attempts,
-    request,
-  } = delivery
+  const { id, messageId, storedMessageId, destinationId, state, reason, attemptCount, attempts, request } = delivery
+  const { replayOf, replayJobId, replayedBy, nextAttemptAt, settledAt, traceId } = delivery
   const hold = destination === undefined ? null : holdOf(destination)
   const kind = destination === undefined ? undefined : kindOf(destination)
   const unsent = destination === undefined ? undefined : kind?.request?.(destination)

@@ -56,26 +56,8 @@ export default function Message() {
 }
 
 function Story({ story }: { story: MessageStory }) {
-  const {
-    id,
-    messageId,
-    sourceId,
-    sourceName,
-    userId,
-    anonymousId,
-    receivedAt,
-    timestamp,
-    ip,
-    browser,
-    traceId,
-    message,
-    purged,
-    deliveries,
-    duplicates,
-    quarantine,
-    violations,
-    others,
-  } = story
+  const { id, messageId, sourceId, sourceName, userId, anonymousId, receivedAt, timestamp, ip, browser, traceId } = story
+  const { message, purged, deliveries, duplicates, quarantine, violations, others } = story
   return (
     <Stack gap="lg">
       {purged && (

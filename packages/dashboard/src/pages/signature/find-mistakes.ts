@@ -3,24 +3,7 @@
 
 import { type PastedHeaders, parseHeaders, type SignatureHeader } from './parse-headers.ts'
 import { bodyVariants, type Keys, type Mistake, STANDARD_KEYS, X_KEYS } from './variants.ts'
-import {
-  base64,
-  fromBase64,
-  hex,
-  hmac,
-  isBatch,
-  parsed,
-  type SignatureVerdict,
-  signingKey,
-  standardDigest,
-  TOLERANCE_SECONDS,
-  textOf,
-  utf8,
-  valuesOf,
-  verifyStandard,
-  verifyX,
-  xDigest,
-} from './verify-schemes.ts'
+import * as signing from './verify-schemes.ts'
 
 function mistake(title: string, advice: string, isProved = false): Mistake {
   return { title, advice, isProved }
@@ -38,7 +21,7 @@ export type Scheme = 'x-signature' | 'standard-webhooks'
 
 export interface Checked {
   scheme: Scheme
-  verdict: SignatureVerdict
+  verdict: signing.SignatureVerdict
   mistakes: readonly Mistake[]
   /** Both signatures were sent and the given secret belongs to the other one, so this one is not reported as wrong. */
   needsOtherSecret: boolean
@@ -53,15 +36,17 @@ export async function check({ body, headers: pasted, secret, nowMs }: CheckInput
   const headers = parseHeaders(pasted)
   const { values } = headers
   const schemes: Checked[] = []
-  const isStandard = (['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const).some((name) => valuesOf(values, name).length > 0)
-  if (valuesOf(values, 'x-signature').length > 0) {
-    const verdict = await verifyX(values, body, secret, isStandard)
+  const isStandard = (['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const).some(
+    (name) => signing.valuesOf(values, name).length > 0,
+  )
+  if (signing.valuesOf(values, 'x-signature').length > 0) {
+    const verdict = await signing.verifyX(values, body, secret, isStandard)
     const mistakes = verdict.code === 'valid' ? [] : await explainX(values, body, secret, verdict)
     schemes.push({ scheme: 'x-signature', verdict, mistakes, needsOtherSecret: false })
   }
   if (isStandard) {
-    const key = signingKey(secret)
-    const verdict = await verifyStandard(values, body, key === null ? [] : [key], nowMs)
+    const key = signing.signingKey(secret)
+    const verdict = await signing.verifyStandard(values, body, key === null ? [] : [key], nowMs)
     const mistakes = verdict.code === 'valid' ? [] : await explainStandard(values, body, secret, verdict)
     schemes.push({ scheme: 'standard-webhooks', verdict, mistakes, needsOtherSecret: false })
   }
@@ -87,18 +72,23 @@ function isMatching({ verdict, mistakes }: Checked): boolean {
 
 // ── X-Signature ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-async function explainX(values: PastedHeaders['values'], body: Uint8Array, secret: string, verdict: SignatureVerdict): Promise<Mistake[]> {
-  const [header = ''] = valuesOf(values, 'x-signature')
+async function explainX(
+  values: PastedHeaders['values'],
+  body: Uint8Array,
+  secret: string,
+  verdict: signing.SignatureVerdict,
+): Promise<Mistake[]> {
+  const [header = ''] = signing.valuesOf(values, 'x-signature')
   const { digest, mistakes } = readXHeader(header)
   if (verdict.code === 'header_repeated') mistakes.push(REPEATED('x-signature'))
   if (verdict.matches) return [...mistakes, ...payloadMistakes(verdict)]
   const isRight = (candidate: string | null): boolean => candidate !== null && (candidate === digest || isTruncated(digest, candidate))
   const found = await search(body, secret, X_KEYS, async (bytes, key) => {
-    const candidate = await xDigest(bytes, key)
+    const candidate = await signing.xDigest(bytes, key)
     return isRight(candidate) ? truncationMistake(digest, candidate as string, 'x-signature') : null
   })
   if (found !== null) return [...proved(mistakes), ...found]
-  if (isBatch(body) && hex(await hmac('SHA-1', utf8(secret), body)) === digest)
+  if (signing.isBatch(body) && signing.hex(await signing.hmac('SHA-1', signing.utf8(secret), body)) === digest)
     return [
       mistake(
         'The whole batch was signed',
@@ -117,31 +107,31 @@ function readXHeader(header: string): { digest: string; mistakes: Mistake[] } {
   if (/^sha\d+=/i.test(digest)) {
     report(
       'The digest has a prefix',
-      'X-Signature must be 40 hex characters and nothing else. Prefixes such as sha1= are used by other services.',
+      'X-Signature must be 40 signing.hex characters and nothing else. Prefixes such as sha1= are used by other services.',
     )
     digest = digest.replace(/^sha\d+=/i, '')
   }
-  const bytes = /^[A-Za-z0-9+/_-]{27}=?$/.test(digest) ? fromBase64(fromBase64Url(digest)) : null
+  const bytes = /^[A-Za-z0-9+/_-]{27}=?$/.test(digest) ? signing.fromBase64(fromBase64Url(digest)) : null
   if (bytes?.length === 20) {
-    report('The digest is base64, not hex', "X-Signature must be lower-case hex. Encode the digest as hex: digest('hex').")
-    return { digest: hex(bytes), mistakes }
+    report('The digest is signing.base64, not hex', "X-Signature must be lower-case signing.hex. Encode the digest as hex: digest('hex').")
+    return { digest: signing.hex(bytes), mistakes }
   }
   if (/[A-F]/.test(digest) && /^[0-9a-f.…]+$/i.test(digest)) {
-    report('The digest is in upper case', 'X-Signature must be lower-case hex. It is compared as text.')
+    report('The digest is in upper case', 'X-Signature must be lower-case signing.hex. It is compared as text.')
     digest = digest.toLowerCase()
   }
   const rest = digest.replace(/(?:\.{3}|…)$/, '')
   if (/^[0-9a-f]*$/.test(rest) && rest.length < 40)
     report(
       'The header is truncated',
-      `It has ${rest.length} of 40 hex characters. Logs and consoles shorten long values: copy it from the request itself.`,
+      `It has ${rest.length} of 40 signing.hex characters. Logs and consoles shorten long values: copy it from the request itself.`,
     )
   else if (/^[0-9a-f]{64}$/.test(rest))
     report(
       'This is a SHA-256 digest',
-      'It has 64 hex characters. X-Signature is HMAC-SHA1, which has 40. Use SHA-1, or check the webhook-signature header instead.',
+      'It has 64 signing.hex characters. X-Signature is HMAC-SHA1, which has 40. Use SHA-1, or check the webhook-signature header instead.',
     )
-  else if (!/^[0-9a-f]{40}$/.test(rest)) report('This is not a digest', 'X-Signature must be 40 lower-case hex characters.')
+  else if (!/^[0-9a-f]{40}$/.test(rest)) report('This is not a digest', 'X-Signature must be 40 lower-case signing.hex characters.')
   return { digest: rest, mistakes }
 }
 
@@ -151,11 +141,11 @@ async function explainStandard(
   values: PastedHeaders['values'],
   body: Uint8Array,
   secret: string,
-  verdict: SignatureVerdict,
+  verdict: signing.SignatureVerdict,
 ): Promise<Mistake[]> {
   const mistakes: Mistake[] = []
   const report = (title: string, advice: string, isProved = false): void => void mistakes.push(mistake(title, advice, isProved))
-  if (verdict.code === 'signature_missing' && verdict.header !== undefined && valuesOf(values, verdict.header).length === 0) {
+  if (verdict.code === 'signature_missing' && verdict.header !== undefined && signing.valuesOf(values, verdict.header).length === 0) {
     report(
       `${verdict.header} is missing`,
       'The signature covers the id, the timestamp and the body, so all three headers of the same attempt are needed: webhook-id, webhook-timestamp and webhook-signature.',
@@ -166,9 +156,9 @@ async function explainStandard(
     mistakes.push(REPEATED(verdict.header))
     return mistakes
   }
-  const [id = ''] = valuesOf(values, 'webhook-id')
-  const [timestamp = ''] = valuesOf(values, 'webhook-timestamp')
-  const [header = ''] = valuesOf(values, 'webhook-signature')
+  const [id = ''] = signing.valuesOf(values, 'webhook-id')
+  const [timestamp = ''] = signing.valuesOf(values, 'webhook-timestamp')
+  const [header = ''] = signing.valuesOf(values, 'webhook-signature')
   if (verdict.header === 'webhook-id')
     report(
       'webhook-id is invalid',
@@ -180,16 +170,16 @@ async function explainStandard(
   // Tries the timestamp in seconds, so that one mistake does not hide another.
   const seconds = /^\d{13}$/.test(timestamp) ? timestamp.slice(0, 10) : timestamp
   const found = await search(body, secret, STANDARD_KEYS, async (bytes, key) => {
-    const candidate = await standardDigest(key, id, seconds, bytes)
+    const candidate = await signing.standardDigest(key, id, seconds, bytes)
     for (const digest of read.digests)
       if (digest === candidate || isTruncated(digest, candidate)) return truncationMistake(digest, candidate, 'webhook-signature')
     return null
   })
   if (found !== null) return [...proved(read.mistakes), ...found, ...time]
-  if (signingKey(secret) === null)
+  if (signing.signingKey(secret) === null)
     report(
       'The secret is not a signing secret',
-      `A signing secret is whsec_ followed by base64. ${secret.startsWith('whsec_') ? 'The part after whsec_ is not base64. It may be truncated.' : 'This may be the shared secret, which is used for X-Signature.'}`,
+      `A signing secret is whsec_ followed by signing.base64. ${secret.startsWith('whsec_') ? 'The part after whsec_ is not signing.base64. It may be truncated.' : 'This may be the shared secret, which is used for X-Signature.'}`,
     )
   return [
     ...mistakes,
@@ -202,17 +192,17 @@ async function explainStandard(
   ]
 }
 
-function timestampMistake(timestamp: string, { code, header, ageSeconds }: SignatureVerdict): Mistake[] {
+function timestampMistake(timestamp: string, { code, header, ageSeconds }: signing.SignatureVerdict): Mistake[] {
   if (/^\d{13}$/.test(timestamp))
     return [mistake('webhook-timestamp is in milliseconds', 'It must be in whole seconds since 1970, currently ten digits.')]
   if (code === 'header_invalid' && header === 'webhook-timestamp')
     return [mistake('webhook-timestamp is not a number of seconds', 'It must be in whole seconds since 1970, digits only.')]
-  if (ageSeconds === null || Math.abs(ageSeconds) <= TOLERANCE_SECONDS) return []
+  if (ageSeconds === null || Math.abs(ageSeconds) <= signing.TOLERANCE_SECONDS) return []
   return ageSeconds > 0
     ? [
         mistake(
           `webhook-timestamp is ${durationText(ageSeconds)} old`,
-          `Receivers reject requests that are more than ${durationText(TOLERANCE_SECONDS)} old, to prevent replay attacks. This is expected if you check an old request by hand. If your receiver rejects new requests, check its clock, and whether requests wait in a queue before they are verified.`,
+          `Receivers reject requests that are more than ${durationText(signing.TOLERANCE_SECONDS)} old, to prevent replay attacks. This is expected if you check an old request by hand. If your receiver rejects new requests, check its clock, and whether requests wait in a queue before they are verified.`,
           true,
         ),
       ]
@@ -239,16 +229,19 @@ function readStandardHeader(header: string): { digests: string[]; mistakes: Mist
     )
   for (const entry of header.split(/,?\s+/).filter((part) => part !== '')) {
     if (/^v(?!1,)\w+,/.test(entry)) continue
-    if (!entry.startsWith('v1,')) report('The version is missing', 'Each entry must be v1, a comma, and the digest in base64.')
+    if (!entry.startsWith('v1,')) report('The version is missing', 'Each entry must be v1, a comma, and the digest in signing.base64.')
     const text = entry.replace(/^v1[,=]/, '').replace(/(?:\.{3}|…)$/, '')
     if (/^[0-9a-f]{64}$/i.test(text)) {
-      report('The digest is hex, not base64', "webhook-signature must be base64. Encode the digest as base64: digest('base64').")
-      digests.push(base64(Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))))
+      report(
+        'The digest is signing.hex, not base64',
+        "webhook-signature must be signing.base64. Encode the digest as base64: digest('base64').",
+      )
+      digests.push(signing.base64(Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))))
     } else if (/[-_]/.test(text)) {
-      report('The digest is base64url', 'webhook-signature must be standard base64 with +, / and padding.')
+      report('The digest is base64url', 'webhook-signature must be standard signing.base64 with +, / and padding.')
       digests.push(padded(fromBase64Url(text)))
     } else if (text.length === 43) {
-      report('The padding is missing', 'The digest must end with =. It may have been removed when the header was parsed.')
+      report('The padding is missing', 'The digest must end with =. It may have been removed when the header was signing.parsed.')
       digests.push(padded(text))
     } else {
       if (!/^[A-Za-z0-9+/]{43}=$/.test(text))
@@ -310,7 +303,7 @@ const REPEATED = (header: SignatureHeader): Mistake =>
     true,
   )
 
-function payloadMistakes({ code }: SignatureVerdict): Mistake[] {
+function payloadMistakes({ code }: signing.SignatureVerdict): Mistake[] {
   if (code === 'invalid_json')
     return [mistake('The body is not JSON', 'The service sends JSON in UTF-8. The body may be truncated or from another request.', true)]
   if (code === 'invalid_payload')
@@ -344,7 +337,7 @@ function possibleCauses(body: Uint8Array, scheme: Scheme): Mistake[] {
       'Body and headers must be from the same request. Standard Webhooks signs each attempt again, and every batch has its own signature.',
     ),
   ]
-  if (parsed(textOf(body)) === undefined)
+  if (signing.parsed(signing.textOf(body)) === undefined)
     causes.unshift(mistake('Incomplete body', 'The body is not valid JSON. The start or the end may be missing.'))
   return causes
 }

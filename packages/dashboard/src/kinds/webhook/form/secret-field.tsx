@@ -25,17 +25,8 @@ interface SecretFieldProps {
   state: FieldState<WebhookDraft>
 }
 
-export function SecretField({
-  title,
-  description,
-  field,
-  setCount,
-  maxCount,
-  canGenerate = false,
-  change,
-  onChange,
-  state,
-}: SecretFieldProps) {
+export function SecretField(props: SecretFieldProps) {
+  const { title, description, field, setCount, maxCount, canGenerate = false, change, onChange, state } = props
   const isSet = setCount > 0
   const fieldAt = (at: number): string => (field === 'sharedSecret' ? field : `${field}[${at}]`)
   const values = change.kind === 'set' ? change.values : []

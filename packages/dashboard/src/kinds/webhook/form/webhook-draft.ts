@@ -1,22 +1,7 @@
 // The settings of a webhook while they are edited. Secrets are write-only: a stored secret can be kept, replaced or removed, but not read. Pure.
 
 import { FIELDS, TIMEOUT_MS } from '../../../api/rules.ts'
-import {
-  changedFields,
-  changeOf,
-  type DestinationChange,
-  type Draft,
-  draftOf,
-  formFieldOf,
-  type NewDestination,
-  type Noted,
-  newDraft,
-  newSettingsOf,
-  type Problems,
-  problemsOf,
-  settingsOf,
-  withoutNull,
-} from '../../../destination/form/draft.ts'
+import * as common from '../../../destination/form/draft.ts'
 import type { DestinationOf } from '../../../destination/kind.ts'
 import {
   type AuthDraft,
@@ -45,7 +30,7 @@ export type Webhook = DestinationOf<'webhook'>
 
 export type SecretChange = { kind: 'keep' } | { kind: 'remove' } | { kind: 'set'; values: string[] }
 
-export interface WebhookDraft extends Draft {
+export interface WebhookDraft extends common.Draft {
   urls: string[]
   headers: HeaderDraft[]
   sharedSecret: SecretChange
@@ -61,7 +46,7 @@ const KEEP: SecretChange = { kind: 'keep' }
 
 export function newWebhook(): WebhookDraft {
   return {
-    ...newDraft(TIMEOUT_MS.webhook.default),
+    ...common.newDraft(TIMEOUT_MS.webhook.default),
     urls: [''],
     headers: [],
     sharedSecret: KEEP,
@@ -76,7 +61,7 @@ export function newWebhook(): WebhookDraft {
 export function webhookDraftOf(saved: Webhook): WebhookDraft {
   const { urls, headers, auth, tls, secrets, hasSharedSecret, signingSecretCount } = saved
   return {
-    ...draftOf(saved),
+    ...common.draftOf(saved),
     urls: [...urls],
     headers: headerDrafts(headers),
     sharedSecret: KEEP,
@@ -97,43 +82,43 @@ function authOf(draft: WebhookDraft): AuthDraft {
   return isMoved(draft) ? withoutStored(draft.auth) : draft.auth
 }
 
-export function webhookProblems(draft: WebhookDraft): Problems {
+export function webhookProblems(draft: WebhookDraft): common.Problems {
   const { auth, urls, headers, sharedSecret, signingSecrets } = draft
   const { min, max } = FIELDS.urls
   const needsPassword = isMoved(draft) && auth.type === 'basic' && auth.stored.hasPassword && auth.secret === ''
-  const own: Noted[] = [
+  const own: common.Noted[] = [
     ...authProblems(authOf(draft)),
     ...tlsProblems(draft.tls),
     ['auth.password', needsPassword ? AGAIN : null],
     ...secretProblems(draft.secrets, isMoved(draft)),
     ['urls', urls.length < min || urls.length > max ? `Enter ${min} to ${max} URLs.` : null],
-    ...urlProblems(urls).map((problem, at): Noted => [`urls[${at}]`, problem]),
+    ...urlProblems(urls).map((problem, at): common.Noted => [`urls[${at}]`, problem]),
     ...headerProblems(headers),
     ['headers', headersProblem(headers)],
     ['sharedSecret', sharedSecret.kind === 'set' ? sharedSecretProblem(sharedSecret.values[0] ?? '') : null],
     ...(signingSecrets.kind === 'set' ? signingSecretProblems(signingSecrets.values) : []).map(
-      (problem, at): Noted => [`signingSecrets[${at}]`, problem],
+      (problem, at): common.Noted => [`signingSecrets[${at}]`, problem],
     ),
   ]
-  return problemsOf(draft, own, TIMEOUT_MS.webhook)
+  return common.problemsOf(draft, own, TIMEOUT_MS.webhook)
 }
 
 /** The body that creates the destination. The draft must have no problems. */
-export function createBodyOf(draft: WebhookDraft): NewDestination {
+export function createBodyOf(draft: WebhookDraft): common.NewDestination {
   const { urls, headers, auth, tls } = webhookSettingsOf(draft)
   const secrets = secretsBodyOf([], draft.secrets)
   // A destination that uses none of these is the classic webhook, and says nothing about them.
-  const used = withoutNull({ auth, tls, secrets: Object.keys(secrets).length === 0 ? null : secrets })
-  return { ...newSettingsOf(draft), urls, headers, ...used, ...secretChanges(draft, { isNew: true }) }
+  const used = common.withoutNull({ auth, tls, secrets: Object.keys(secrets).length === 0 ? null : secrets })
+  return { ...common.newSettingsOf(draft), urls, headers, ...used, ...secretChanges(draft, { isNew: true }) }
 }
 
 /** The fields that differ from the saved ones; null if none do. The draft must have no problems. */
-export function patchBodyOf(saved: Webhook, draft: WebhookDraft): DestinationChange | null {
+export function patchBodyOf(saved: Webhook, draft: WebhookDraft): common.DestinationChange | null {
   const base = webhookDraftOf(saved)
   const secrets = secretsBodyOf(base.secrets, draft.secrets)
-  return changeOf({
-    ...changedFields(settingsOf(base), settingsOf(draft)),
-    ...changedFields(webhookSettingsOf(base), webhookSettingsOf(draft)),
+  return common.changeOf({
+    ...common.changedFields(common.settingsOf(base), common.settingsOf(draft)),
+    ...common.changedFields(webhookSettingsOf(base), webhookSettingsOf(draft)),
     ...(Object.keys(secrets).length > 0 ? { secrets } : {}),
     ...(isMoved(draft) ? sentAgain(saved, draft) : {}),
     ...secretChanges(draft, { isNew: false }),
@@ -143,7 +128,7 @@ export function patchBodyOf(saved: Webhook, draft: WebhookDraft): DestinationCha
 function secretChanges(
   { sharedSecret, signingSecrets }: WebhookDraft,
   { isNew }: { isNew: boolean },
-): Pick<DestinationChange, 'sharedSecret' | 'signingSecrets'> {
+): Pick<common.DestinationChange, 'sharedSecret' | 'signingSecrets'> {
   const isSent = ({ kind }: SecretChange): boolean => kind === 'set' || (kind === 'remove' && !isNew)
   return {
     ...(isSent(sharedSecret) ? { sharedSecret: sharedSecret.kind === 'set' ? (sharedSecret.values[0] ?? null) : null } : {}),
@@ -152,9 +137,9 @@ function secretChanges(
 }
 
 /** What the service wants again for another server. Header values and the request are shown in the dashboard, so they need not be typed again. */
-function sentAgain({ request }: Webhook, draft: WebhookDraft): DestinationChange {
+function sentAgain({ request }: Webhook, draft: WebhookDraft): common.DestinationChange {
   const { headers, auth } = webhookSettingsOf(draft)
-  return { ...(Object.keys(headers).length === 0 ? {} : { headers }), ...withoutNull({ auth, request }) }
+  return { ...(Object.keys(headers).length === 0 ? {} : { headers }), ...common.withoutNull({ auth, request }) }
 }
 
 function webhookSettingsOf(draft: WebhookDraft) {
@@ -171,7 +156,7 @@ export function webhookFieldOf(field: string, draft: WebhookDraft): string | nul
     const at = draft[list as 'headers' | 'secrets'].findIndex(({ name }) => name === entry)
     return at === -1 ? list : `${list}[${at}].value`
   }
-  return SHOWN_FIELDS.test(field) ? field : formFieldOf(field)
+  return SHOWN_FIELDS.test(field) ? field : common.formFieldOf(field)
 }
 
 /** `whsec_` followed by the bytes in base64. */
