@@ -132,7 +132,8 @@ function useSeries(ids: readonly string[], query: { from: string; step: Period['
   return asked.map((state, at) => {
     const id = ids[at] as string
     if (state.data !== undefined) last.current.set(id, state.data)
-    return { ...state, data: state.data ?? last.current.get(id) }
+    const { data = last.current.get(id), error, isPending, refetch } = state
+    return { data, error, isPending, refetch }
   })
 }
 

@@ -107,31 +107,31 @@ function readXHeader(header: string): { digest: string; mistakes: Mistake[] } {
   if (/^sha\d+=/i.test(digest)) {
     report(
       'The digest has a prefix',
-      'X-Signature must be 40 signing.hex characters and nothing else. Prefixes such as sha1= are used by other services.',
+      'X-Signature must be 40 hex characters and nothing else. Prefixes such as sha1= are used by other services.',
     )
     digest = digest.replace(/^sha\d+=/i, '')
   }
   const bytes = /^[A-Za-z0-9+/_-]{27}=?$/.test(digest) ? signing.fromBase64(fromBase64Url(digest)) : null
   if (bytes?.length === 20) {
-    report('The digest is signing.base64, not hex', "X-Signature must be lower-case signing.hex. Encode the digest as hex: digest('hex').")
+    report('The digest is base64, not hex', "X-Signature must be lower-case hex. Encode the digest as hex: digest('hex').")
     return { digest: signing.hex(bytes), mistakes }
   }
   if (/[A-F]/.test(digest) && /^[0-9a-f.…]+$/i.test(digest)) {
-    report('The digest is in upper case', 'X-Signature must be lower-case signing.hex. It is compared as text.')
+    report('The digest is in upper case', 'X-Signature must be lower-case hex. It is compared as text.')
     digest = digest.toLowerCase()
   }
   const rest = digest.replace(/(?:\.{3}|…)$/, '')
   if (/^[0-9a-f]*$/.test(rest) && rest.length < 40)
     report(
       'The header is truncated',
-      `It has ${rest.length} of 40 signing.hex characters. Logs and consoles shorten long values: copy it from the request itself.`,
+      `It has ${rest.length} of 40 hex characters. Logs and consoles shorten long values: copy it from the request itself.`,
     )
   else if (/^[0-9a-f]{64}$/.test(rest))
     report(
       'This is a SHA-256 digest',
-      'It has 64 signing.hex characters. X-Signature is HMAC-SHA1, which has 40. Use SHA-1, or check the webhook-signature header instead.',
+      'It has 64 hex characters. X-Signature is HMAC-SHA1, which has 40. Use SHA-1, or check the webhook-signature header instead.',
     )
-  else if (!/^[0-9a-f]{40}$/.test(rest)) report('This is not a digest', 'X-Signature must be 40 lower-case signing.hex characters.')
+  else if (!/^[0-9a-f]{40}$/.test(rest)) report('This is not a digest', 'X-Signature must be 40 lower-case hex characters.')
   return { digest: rest, mistakes }
 }
 
@@ -179,7 +179,7 @@ async function explainStandard(
   if (signing.signingKey(secret) === null)
     report(
       'The secret is not a signing secret',
-      `A signing secret is whsec_ followed by signing.base64. ${secret.startsWith('whsec_') ? 'The part after whsec_ is not signing.base64. It may be truncated.' : 'This may be the shared secret, which is used for X-Signature.'}`,
+      `A signing secret is whsec_ followed by base64. ${secret.startsWith('whsec_') ? 'The part after whsec_ is not base64. It may be truncated.' : 'This may be the shared secret, which is used for X-Signature.'}`,
     )
   return [
     ...mistakes,
@@ -229,19 +229,16 @@ function readStandardHeader(header: string): { digests: string[]; mistakes: Mist
     )
   for (const entry of header.split(/,?\s+/).filter((part) => part !== '')) {
     if (/^v(?!1,)\w+,/.test(entry)) continue
-    if (!entry.startsWith('v1,')) report('The version is missing', 'Each entry must be v1, a comma, and the digest in signing.base64.')
+    if (!entry.startsWith('v1,')) report('The version is missing', 'Each entry must be v1, a comma, and the digest in base64.')
     const text = entry.replace(/^v1[,=]/, '').replace(/(?:\.{3}|…)$/, '')
     if (/^[0-9a-f]{64}$/i.test(text)) {
-      report(
-        'The digest is signing.hex, not base64',
-        "webhook-signature must be signing.base64. Encode the digest as base64: digest('base64').",
-      )
+      report('The digest is hex, not base64', "webhook-signature must be base64. Encode the digest as base64: digest('base64').")
       digests.push(signing.base64(Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))))
     } else if (/[-_]/.test(text)) {
-      report('The digest is base64url', 'webhook-signature must be standard signing.base64 with +, / and padding.')
+      report('The digest is base64url', 'webhook-signature must be standard base64 with +, / and padding.')
       digests.push(padded(fromBase64Url(text)))
     } else if (text.length === 43) {
-      report('The padding is missing', 'The digest must end with =. It may have been removed when the header was signing.parsed.')
+      report('The padding is missing', 'The digest must end with =. It may have been removed when the header was parsed.')
       digests.push(padded(text))
     } else {
       if (!/^[A-Za-z0-9+/]{43}=$/.test(text))
