@@ -107,7 +107,7 @@ async function runCommand(
     signal: abort.signal,
   }
   try {
-    return await command.run(call)
+    return (await command.run(call)) ?? EXIT.ok
   } catch (error) {
     if (abort.signal.aborted) return EXIT.interrupted
     if (error instanceof CommandProblem) {

@@ -4,8 +4,9 @@ import type { JsonObject } from '@switchyard/protocol'
 import { DELIVERY_FILTERS } from '../../api/list-filters.ts'
 import { type Command, EXIT } from '../line/command.ts'
 import { filterFlags, filtersFrom } from '../line/fields.ts'
-import { type Column, cell, LIMIT_FLAG, showFacts, showNewest, state, time } from '../line/listing.ts'
+import { type Column, cell, showFacts, state, time } from '../line/listing.ts'
 import { at, namesOf } from '../line/references.ts'
+import { newestCommand } from '../line/resource-commands.ts'
 import { showAttempt } from './message-timeline.ts'
 
 /** A pending delivery has no reason of its own: the one of its last attempt says why it is still pending. */
@@ -20,17 +21,16 @@ const columns = (names: ReadonlyMap<unknown, string>): readonly Column[] => [
 ]
 
 export const DELIVERY_COMMANDS: readonly Command[] = [
-  {
+  newestCommand({
     name: 'deliveries list',
     summary: 'List deliveries, newest first',
-    flags: { ...filterFlags(DELIVERY_FILTERS), ...LIMIT_FLAG },
+    flags: filterFlags(DELIVERY_FILTERS),
     examples: ['switchyard deliveries --state failed --from 2h', "switchyard deliveries --destination 'my webhook' --reason timeout"],
-    async run(call) {
-      const names = call.json ? new Map() : await namesOf(call.api, 'destination')
-      await showNewest(call, '/api/deliveries', await filtersFrom(call, DELIVERY_FILTERS), columns(names), 'No deliveries match.')
-      return EXIT.ok
-    },
-  },
+    path: '/api/deliveries',
+    query: (call) => filtersFrom(call, DELIVERY_FILTERS),
+    columns: async ({ json, api }) => columns(json ? new Map() : await namesOf(api, 'destination')),
+    none: 'No deliveries match.',
+  }),
   {
     name: 'deliveries show',
     summary: 'Show a delivery: its state, all attempts, and the request',

@@ -1,10 +1,11 @@
 // `switchyard messages` and `switchyard trace`: lists accepted messages, and shows the timeline of one.
 
 import { MESSAGE_FILTERS } from '../../api/list-filters.ts'
-import { type Command, EXIT } from '../line/command.ts'
+import type { Command } from '../line/command.ts'
 import { filterFlags, filtersFrom } from '../line/fields.ts'
-import { type Column, LIMIT_FLAG, showNewest, time } from '../line/listing.ts'
+import { type Column, showResult, time } from '../line/listing.ts'
 import { at } from '../line/references.ts'
+import { newestCommand } from '../line/resource-commands.ts'
 import { showTimeline } from './message-timeline.ts'
 
 const COLUMNS: readonly Column[] = [
@@ -25,23 +26,21 @@ export const MESSAGE_COMMANDS: readonly Command[] = [
       'The exit code is 4 if there is no such message, or if it is older than the retention period.',
     arguments: [{ name: 'MESSAGE_ID', description: "The sender's messageId, or the id in the output of `switchyard messages --json`." }],
     examples: ['switchyard trace 7f3c0a52-order-1'],
-    async run({ api, arguments: [id = ''], json, out }) {
-      const message = await api.get(at`/api/messages/${id}`)
-      if (json) out.json(message)
-      else showTimeline(out, message)
-      return EXIT.ok
+    async run(call) {
+      const message = await call.api.get(at`/api/messages/${call.arguments[0] as string}`)
+      showResult(call, message, () => showTimeline(call.out, message))
     },
   },
-  {
+  newestCommand({
     name: 'messages list',
     summary: 'List accepted messages, newest first',
-    flags: { ...filterFlags(MESSAGE_FILTERS), ...LIMIT_FLAG },
+    flags: filterFlags(MESSAGE_FILTERS),
     examples: ['switchyard messages --user-id user-1 --from 2h'],
-    async run(call) {
-      await showNewest(call, '/api/messages', await filtersFrom(call, MESSAGE_FILTERS), COLUMNS, 'No messages match.')
-      return EXIT.ok
-    },
-  },
+    path: '/api/messages',
+    query: (call) => filtersFrom(call, MESSAGE_FILTERS),
+    columns: COLUMNS,
+    none: 'No messages match.',
+  }),
 ]
 
 /** A message that was replayed has several deliveries to one destination. */

@@ -5,9 +5,10 @@ import { counted } from '../../api/counted.ts'
 import { violationText } from '../../api/violation-text.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from '../line/command.ts'
 import { confirm, YES_FLAG } from '../line/confirm.ts'
-import { readText } from '../line/input.ts'
-import { type Column, LIMIT_FLAG, showNewest, time } from '../line/listing.ts'
+import { readIds } from '../line/input.ts'
+import { type Column, time } from '../line/listing.ts'
 import { idOf, optionalId } from '../line/references.ts'
+import { newestCommand } from '../line/resource-commands.ts'
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
@@ -28,23 +29,22 @@ const MESSAGE_ID: Argument = {
 const RULE_FLAG: Flag = { placeholder: 'RULE', description: "Only messages that violate this rule, such as 'track Order Completed'." }
 
 export const QUARANTINE_COMMANDS: readonly Command[] = [
-  {
+  newestCommand({
     name: 'quarantine list',
     summary: 'List messages that violate a tracking plan and are not sent until they are released',
     flags: {
       source: { placeholder: 'SOURCE', description: 'Only messages of this source, by id or name.' },
       plan: { placeholder: 'PLAN_ID', description: 'Only messages that violate this plan.' },
       rule: RULE_FLAG,
-      ...LIMIT_FLAG,
     },
     examples: ['switchyard quarantine', "switchyard quarantine list --source website --rule 'track Order Completed'"],
-    async run(call) {
-      const sourceId = await optionalId(call.api, 'source', call.flag('source'))
-      const query = { sourceId, plan: call.flag('plan'), rule: call.flag('rule') }
-      await showNewest(call, '/api/quarantine', query, COLUMNS, 'No messages are in quarantine.')
-      return EXIT.ok
+    path: '/api/quarantine',
+    async query({ api, flag }) {
+      return { sourceId: await optionalId(api, 'source', flag('source')), plan: flag('plan'), rule: flag('rule') }
     },
-  },
+    columns: COLUMNS,
+    none: 'No messages are in quarantine.',
+  }),
   command('release', 'Release messages from quarantine: send them as if they were received now', 'Released'),
   command('delete', 'Delete messages from quarantine, so that they are never sent', 'Deleted'),
 ]
@@ -65,7 +65,7 @@ function command(action: 'release' | 'delete', summary: string, done: 'Released'
 }
 
 async function endQuarantine(call: Call, action: 'release' | 'delete', done: 'Released' | 'Deleted'): Promise<ExitCode> {
-  const ids = await idsGiven(call)
+  const ids = await readIds('MESSAGE_ID', call.arguments)
   const source = call.flag('source')
   if (call.arguments.length > 0 && (source !== undefined || call.has('rule')))
     throw new CommandProblem(`MESSAGE_IDs cannot be combined with --${source === undefined ? 'rule' : 'source'}.`, EXIT.usage)
@@ -98,12 +98,6 @@ async function endQuarantine(call: Call, action: 'release' | 'delete', done: 'Re
   const missing = ids.length - count - kept
   if (missing > 0 && !call.json) call.out.remark(`${missing} of the messages ${missing === 1 ? 'is' : 'are'} not in quarantine.`)
   return missing > 0 ? EXIT.notFound : EXIT.ok
-}
-
-async function idsGiven({ arguments: given }: Call): Promise<string[]> {
-  const ids: string[] = []
-  for (const argument of given) ids.push(...(await readText('MESSAGE_ID', argument)).split(/\s+/).filter((id) => id !== ''))
-  return [...new Set(ids)]
 }
 
 /** The first violation, and how many more there are. */

@@ -4,9 +4,10 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
-import { readText } from '../line/input.ts'
-import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showFacts, showNewest, state, time } from '../line/listing.ts'
+import { readIds } from '../line/input.ts'
+import { type Column, cell, PERIOD_FLAGS, periodOf, showFacts, state, time } from '../line/listing.ts'
 import { at, optionalId } from '../line/references.ts'
+import { newestCommand } from '../line/resource-commands.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 import { pause } from '../service/api.ts'
 
@@ -81,7 +82,7 @@ export const REPLAY_COMMANDS: readonly Command[] = [
     ],
     async run(call) {
       const selecting = SELECTION_FLAGS.filter((name) => call.has(name))
-      const ids = await idsGiven(call)
+      const ids = await readIds('DELIVERY_ID', call.arguments)
       if (call.arguments.length > 0 && selecting.length > 0)
         throw new CommandProblem(`DELIVERY_IDs cannot be combined with --${selecting[0]}. Use one or the other.`, EXIT.usage)
       if (call.arguments.length === 0 && selecting.length === 0)
@@ -94,15 +95,13 @@ export const REPLAY_COMMANDS: readonly Command[] = [
       return isJob ? await replayMany(call, ids) : await replayOne(call, ids[0] as string)
     },
   },
-  {
+  newestCommand({
     name: 'replay list',
     summary: 'List replay jobs, newest first',
-    flags: LIMIT_FLAG,
-    async run(call) {
-      await showNewest(call, '/api/replays', {}, COLUMNS, 'There are no replay jobs.')
-      return EXIT.ok
-    },
-  },
+    path: '/api/replays',
+    columns: COLUMNS,
+    none: 'There are no replay jobs.',
+  }),
   {
     name: 'replay show',
     summary: 'Show a replay job',
@@ -124,12 +123,6 @@ export const REPLAY_COMMANDS: readonly Command[] = [
     run: (call) => change(call, 'cancelled'),
   },
 ]
-
-async function idsGiven({ arguments: given }: Call): Promise<string[]> {
-  const ids: string[] = []
-  for (const argument of given) ids.push(...(await readText('DELIVERY_ID', argument)).split(/\s+/).filter((id) => id !== ''))
-  return [...new Set(ids)]
-}
 
 async function replayOne({ api, json, out }: Call, id: string): Promise<ExitCode> {
   const replay = await api.post(at`/api/deliveries/${id}/replay`)

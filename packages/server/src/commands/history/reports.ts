@@ -2,8 +2,9 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Call, type Command, EXIT } from '../line/command.ts'
-import { type Column, cell, LIMIT_FLAG, PERIOD_FLAGS, periodOf, showEntries, showNewest, time } from '../line/listing.ts'
+import { type Column, cell, PERIOD_FLAGS, periodOf, showEntries, time } from '../line/listing.ts'
 import { namesOf, optionalId } from '../line/references.ts'
+import { newestCommand } from '../line/resource-commands.ts'
 import { formatDuration } from '../line/times.ts'
 
 const count =
@@ -86,7 +87,6 @@ export const REPORT_COMMANDS: readonly Command[] = [
       const rows = (await call.api.get('/api/rejections'))['data'] as JsonObject[]
       const wanted = sourceId === undefined ? rows : rows.filter((row) => row['sourceId'] === sourceId)
       showEntries(call, wanted, REJECTION_COLUMNS, 'Nothing was rejected.')
-      return EXIT.ok
     },
   },
   {
@@ -102,7 +102,7 @@ export const REPORT_COMMANDS: readonly Command[] = [
     examples: ['switchyard stats', "switchyard stats --destination 'my webhook' --step 1h --from 7d"],
     run: stats,
   },
-  {
+  newestCommand({
     name: 'audit',
     summary: 'List changes (who changed what, without secrets), newest first',
     flags: {
@@ -110,34 +110,27 @@ export const REPORT_COMMANDS: readonly Command[] = [
       action: { placeholder: 'ACTION', description: 'Only changes with this action, such as destination.update.' },
       actor: { placeholder: 'ID', description: 'Only changes made with the token that has this id.' },
       ...PERIOD_FLAGS,
-      ...LIMIT_FLAG,
     },
     examples: ['switchyard audit --from 1d', 'switchyard audit --action destination.update --json'],
-    async run(call) {
-      const { flag } = call
-      const query = { subject: flag('subject'), action: flag('action'), actor: flag('actor'), ...periodOf(call) }
-      await showNewest(call, '/api/audit', query, AUDIT_COLUMNS, 'No changes match.')
-      return EXIT.ok
-    },
-  },
+    path: '/api/audit',
+    query: (call) => ({ subject: call.flag('subject'), action: call.flag('action'), actor: call.flag('actor'), ...periodOf(call) }),
+    columns: AUDIT_COLUMNS,
+    none: 'No changes match.',
+  }),
 ]
 
-async function stats(call: Call): Promise<typeof EXIT.ok> {
+async function stats(call: Call): Promise<void> {
   const { api, flag } = call
   const sourceId = await optionalId(api, 'source', flag('source'))
   const destinationId = await optionalId(api, 'destination', flag('destination'))
   const answer = await api.get('/api/stats', { sourceId, destinationId, step: flag('step'), ...periodOf(call) })
   const points = answer['data'] as JsonObject[]
-  if (call.json) {
-    call.out.json(answer)
-    return EXIT.ok
-  }
+  if (call.json) return call.out.json(answer)
   const columns: Column[] = [['from', ({ at }) => time(at)]]
   if (destinationId === undefined) columns.push(...INCOMING)
   if (sourceId === undefined) columns.push(...OUTGOING)
   const shown = call.has('all') ? points : points.filter(hasActivity)
   showEntries(call, shown, columns, `No activity from ${time(answer['from'])} to ${time(answer['to'])}.`)
-  return EXIT.ok
 }
 
 function hasActivity(point: JsonObject): boolean {

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
-import { type Command, EXIT } from '../line/command.ts'
+import type { Command } from '../line/command.ts'
 import { cell } from '../line/listing.ts'
 import type { Output } from '../line/output.ts'
 import { namesOf, optionalId } from '../line/references.ts'
@@ -41,7 +41,6 @@ export const tail: Command = {
       shown += 1
       if (shown >= limit) break
     }
-    return EXIT.ok
   },
 }
 

@@ -1,7 +1,7 @@
 // `switchyard catalog install`: installs the integrations package on this machine. It needs no running service; a running one finds the package
 // without a restart.
 
-import { type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Command, CommandProblem } from '../line/command.ts'
 import { localConfig } from './local-installation.ts'
 
 export const catalogInstall: Command = {
@@ -45,6 +45,5 @@ export const catalogInstall: Command = {
       throw new CommandProblem('npm finished, but the installed package does not have the version of this service. Check --from.')
     if (call.json) call.out.json({ installed: isNeeded, package: url.href })
     else call.out.line(isNeeded ? 'The catalogue is installed.' : 'The catalogue is already installed. To install it again, use --force.')
-    return EXIT.ok
   },
 }

@@ -51,8 +51,8 @@ export interface Command {
   isService?: true
   /** What else is wrong, besides the words of the command line, so that all problems are reported together. */
   otherProblems?(flags: ReadonlyMap<string, readonly string[]>, env: Call['env']): string[]
-  /** Resolves with the exit code. Throws a CommandProblem for an error that the user can fix. */
-  run(call: Call): Promise<ExitCode>
+  /** Resolves with the exit code, or with nothing on success. Throws a CommandProblem for an error that the user can fix. */
+  run(call: Call): Promise<ExitCode | void>
 }
 
 export interface Call {

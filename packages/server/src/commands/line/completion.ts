@@ -1,7 +1,7 @@
 // `switchyard completion SHELL`: generates a completion script from the command data. The script neither calls the service nor starts a
 // process while the user types.
 
-import { type Command, EXIT, type Flag } from './command.ts'
+import type { Command, Flag } from './command.ts'
 import { GLOBAL_FLAGS } from './global-flags.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -21,7 +21,6 @@ export function completionCommand(commands: () => readonly Command[]): Command {
       const script = SCRIPTS[shell as Shell](commands())
       if (json) out.json({ shell, script })
       else out.text(script)
-      return EXIT.ok
     },
   }
 }

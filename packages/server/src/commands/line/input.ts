@@ -14,6 +14,13 @@ export async function readText(what: string, given: string): Promise<string> {
   return given.startsWith('@') ? readNamedFile(what, given.slice(1)) : given
 }
 
+/** The ids in arguments, which may stand in stdin or a file, separated by white space. Each once. */
+export async function readIds(what: string, given: readonly string[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const argument of given) ids.push(...(await readText(what, argument)).split(/\s+/).filter((id) => id !== ''))
+  return [...new Set(ids)]
+}
+
 export async function readJsonObject(what: string, given: string): Promise<JsonObject> {
   const text = await readText(what, given)
   let value: JsonObject | null

@@ -63,6 +63,13 @@ export function showEntries({ json, out }: Call, entries: readonly JsonObject[],
     )
 }
 
+/** Shows what a command did: `value` with --json, otherwise a sentence, or what `show` writes. */
+export function showResult({ json, out }: Call, value: unknown, show: string | (() => void)): void {
+  if (json) out.json(value)
+  else if (typeof show === 'string') out.line(show)
+  else show()
+}
+
 /** Shows one resource with a line for each field. Undefined values are left out. */
 export function showFacts(out: Output, facts: readonly (readonly [name: string, value: unknown])[], indent = ''): void {
   const shown = facts.filter(([, value]) => value !== undefined)

@@ -3,6 +3,7 @@
 import { suggestion } from '../../api/nearest.ts'
 import type { Api } from '../service/api.ts'
 import { CommandProblem, EXIT } from '../service/problem.ts'
+import type { Call } from './command.ts'
 
 const KINDS = {
   source: { path: '/api/sources', prefix: 'src_', list: 'switchyard sources' },
@@ -34,6 +35,11 @@ export async function idOf(api: Api, kind: Kind, reference: string): Promise<str
     `There is no ${kind} with the id or name ${reference}. ${near === undefined ? `Run \`${list}\` for a list.` : `Did you mean ${near}?`}`,
     EXIT.notFound,
   )
+}
+
+/** The path of the resource that the first argument names, or of the one with this id. */
+export async function resourcePath({ api, arguments: [reference = ''] }: Call, kind: Kind, id?: string): Promise<string> {
+  return KINDS[kind].path + at`/${id ?? (await idOf(api, kind, reference))}`
 }
 
 export async function idsOf(api: Api, kind: Kind, references: readonly string[]): Promise<string[]> {

@@ -99,7 +99,6 @@ export const listen: Command = {
     }
     if (call.json) call.out.json({ summary: tally })
     else call.out.remark(summary(tally, secrets !== null))
-    return EXIT.ok
   },
 }
 

@@ -52,7 +52,6 @@ export const planLearn: Command = {
           `Wrote ${path}: ${counted(plan.rules.length, 'rule')}, learned from ${thousands(messages)} ${messages === 1 ? 'message' : 'messages'}. Review it, then run \`switchyard plan apply ${path}\`.`,
         ),
       )
-    return EXIT.ok
   },
 }
 

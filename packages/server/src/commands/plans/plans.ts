@@ -1,10 +1,10 @@
 // `switchyard plan`: lists, shows and deletes tracking plans, and lists the violations that the service recorded.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type Argument, type Call, type Command, EXIT } from '../line/command.ts'
-import { confirm, YES_FLAG } from '../line/confirm.ts'
-import { type Column, LIMIT_FLAG, showAll, showNewest, time } from '../line/listing.ts'
-import { at, idOf, namesOf, optionalId } from '../line/references.ts'
+import type { Argument, Call, Command } from '../line/command.ts'
+import { type Column, time } from '../line/listing.ts'
+import { namesOf, optionalId, resourcePath } from '../line/references.ts'
+import { deleteCommand, listCommand, newestCommand } from '../line/resource-commands.ts'
 import { planCheck } from './plan-check.ts'
 import { planApply, planDiff } from './plan-diff.ts'
 import { planOf } from './plan-input.ts'
@@ -37,16 +37,14 @@ const VIOLATION_COLUMNS: readonly Column[] = [
 ]
 
 export const PLAN_COMMANDS: readonly Command[] = [
-  {
+  listCommand({
     name: 'plan list',
     summary: 'List tracking plans and their sources',
     examples: ['switchyard plan list'],
-    async run(call) {
-      const none = 'There are no tracking plans. Write one with `switchyard plan learn --source SOURCE --out plan.yaml`.'
-      await showAll(call, '/api/plans', {}, await columns(call), none)
-      return EXIT.ok
-    },
-  },
+    path: '/api/plans',
+    columns,
+    none: 'There are no tracking plans. Write one with `switchyard plan learn --source SOURCE --out plan.yaml`.',
+  }),
   {
     name: 'plan show',
     summary: 'Show a tracking plan as a YAML file',
@@ -54,7 +52,7 @@ export const PLAN_COMMANDS: readonly Command[] = [
     arguments: [PLAN],
     examples: ['switchyard plan show shop > plan.yaml'],
     async run(call) {
-      const plan = await call.api.get(await pathOf(call))
+      const plan = await call.api.get(await resourcePath(call, 'plan'))
       if (call.json) call.out.json(plan)
       else {
         const { planText } = await import('../../plans/plan-file.ts')
@@ -62,7 +60,6 @@ export const PLAN_COMMANDS: readonly Command[] = [
         const attached = (plan['sourceIds'] as string[]).map((id) => sources.get(id) ?? id)
         call.out.text((await planText(planOf(plan), attached)).trimEnd())
       }
-      return EXIT.ok
     },
   },
   planLearn,
@@ -70,24 +67,14 @@ export const PLAN_COMMANDS: readonly Command[] = [
   planCheck,
   planApply,
   planTypes,
-  {
+  deleteCommand({
     name: 'plan delete',
     summary: 'Delete a tracking plan (its sources are no longer checked)',
     arguments: [PLAN],
-    flags: YES_FLAG,
-    async run(call) {
-      const id = await idOf(call.api, 'plan', call.arguments[0] as string)
-      await confirm(
-        call,
-        `Delete the tracking plan ${call.arguments[0]} (${id})? Messages of its sources will no longer be checked. This cannot be undone.`,
-      )
-      await call.api.delete(at`/api/plans/${id}`)
-      if (call.json) call.out.json({ id, deleted: true })
-      else call.out.line(`Deleted plan ${id}.`)
-      return EXIT.ok
-    },
-  },
-  {
+    kind: 'plan',
+    question: (plan, id) => `Delete the tracking plan ${plan} (${id})? Messages of its sources will no longer be checked.`,
+  }),
+  newestCommand({
     name: 'plan violations',
     summary: 'List how messages differed from their tracking plans, newest first',
     details:
@@ -95,18 +82,13 @@ export const PLAN_COMMANDS: readonly Command[] = [
     flags: {
       source: { placeholder: 'SOURCE', description: 'Only violations of this source, by id or name.' },
       plan: { placeholder: 'PLAN', description: 'Only violations of this plan, by id or name.' },
-      ...LIMIT_FLAG,
     },
     examples: ['switchyard plan violations --source shop'],
-    async run(call) {
-      const { api, flag } = call
-      const query = { sourceId: await optionalId(api, 'source', flag('source')), plan: await optionalId(api, 'plan', flag('plan')) }
-      await showNewest(call, '/api/violations', query, VIOLATION_COLUMNS, 'No violations were recorded.')
-      return EXIT.ok
+    path: '/api/violations',
+    async query({ api, flag }) {
+      return { sourceId: await optionalId(api, 'source', flag('source')), plan: await optionalId(api, 'plan', flag('plan')) }
     },
-  },
+    columns: VIOLATION_COLUMNS,
+    none: 'No violations were recorded.',
+  }),
 ]
-
-async function pathOf({ api, arguments: [reference = ''] }: Call): Promise<string> {
-  return at`/api/plans/${await idOf(api, 'plan', reference)}`
-}

@@ -3,8 +3,9 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { RULE_IDS } from '../../api/alert-rule-ids.ts'
 import { type Call, type Command, CommandProblem, EXIT, type Flag } from '../line/command.ts'
-import { type Column, cell, LIMIT_FLAG, showEntries, showFacts, showNewest, state, time } from '../line/listing.ts'
+import { type Column, cell, showEntries, showFacts, showResult, state, time } from '../line/listing.ts'
 import { at, namesOf, optionalId } from '../line/references.ts'
+import { newestCommand } from '../line/resource-commands.ts'
 import { parseDuration, parseTimeFlag } from '../line/times.ts'
 
 const MINUTE_MS = 60_000
@@ -33,7 +34,7 @@ const RULE_COLUMNS: readonly Column[] = [
 ]
 
 export const ALERT_COMMANDS: readonly Command[] = [
-  {
+  newestCommand({
     name: 'alerts list',
     summary: 'List incidents: the open ones first, then the closed ones',
     details: 'The exit code is 0 whether or not there are open incidents.',
@@ -41,15 +42,13 @@ export const ALERT_COMMANDS: readonly Command[] = [
       state: { placeholder: 'STATE', description: 'Only incidents in this state.', values: ['open', 'closed'] },
       rule: RULE_FLAG,
       ...SUBJECT_FLAGS,
-      ...LIMIT_FLAG,
     },
     examples: ['switchyard alerts', 'switchyard alerts --state open --json'],
-    async run(call) {
-      const query = { state: call.flag('state'), rule: call.flag('rule'), ...(await subjectOf(call)) }
-      await showNewest(call, '/api/incidents', query, COLUMNS, 'There are no incidents.')
-      return EXIT.ok
-    },
-  },
+    path: '/api/incidents',
+    query: async (call) => ({ state: call.flag('state'), rule: call.flag('rule'), ...(await subjectOf(call)) }),
+    columns: COLUMNS,
+    none: 'There are no incidents.',
+  }),
   {
     name: 'alerts show',
     summary: 'Show an incident with its timeline',
@@ -57,10 +56,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     async run(call) {
       const { json, out } = call
       const incident = await call.api.get(at`/api/incidents/${call.arguments[0] as string}`)
-      if (json) {
-        out.json(incident)
-        return EXIT.ok
-      }
+      if (json) return out.json(incident)
       const { id, event, subject, link, muted, timeline } = incident
       const { kind, name } = subject as JsonObject
       showFacts(out, [
@@ -75,7 +71,6 @@ export const ALERT_COMMANDS: readonly Command[] = [
       for (const { at: when, what, sentence, messageId } of timeline as JsonObject[]) {
         out.line(`${time(when)}  ${cell(what).padEnd(7)} ${cell(sentence)}${messageId === null ? '' : ` (${cell(messageId)})`}`)
       }
-      return EXIT.ok
     },
   },
   {
@@ -98,7 +93,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
       "switchyard alerts rules source_silent --disable --source 'batch import'",
     ],
     async run(call) {
-      const { api, has, json, out } = call
+      const { api, has } = call
       const [rule] = call.arguments
       const isChange = ['set', 'enable', 'disable', 'reset'].some((name) => has(name))
       if (rule === undefined && isChange)
@@ -116,8 +111,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
       const one = rules.find((each) => each['rule'] === rule)
       if (one === undefined)
         throw new CommandProblem(`There is no rule ${rule}. Run \`switchyard alerts rules\` for a list.`, EXIT.notFound)
-      if (json) out.json(one)
-      else showRule(call, one)
+      showResult(call, one, () => showRule(call, one))
       return EXIT.ok
 
       function choiceOf({ flags }: Pick<Call, 'flags'>): JsonObject | null {
@@ -147,7 +141,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     },
     examples: ["switchyard alerts mute --destination warehouse --for 2h --note 'migration'"],
     async run(call) {
-      const { api, flag, json, out } = call
+      const { api, flag, out } = call
       const duration = flag('for')
       const until = flag('until')
       if ((duration === undefined) === (until === undefined))
@@ -160,9 +154,11 @@ export const ALERT_COMMANDS: readonly Command[] = [
           ? { until: parseTimeFlag('until', until as string) }
           : { minutes: Math.max(1, Math.ceil(parseDuration('for', duration) / MINUTE_MS)) }),
       })
-      if (json) out.json(mute)
-      else out.line(out.inForm(`Muted until ${time(mute['until'])}. To end it earlier: switchyard alerts unmute ${cell(mute['id'])}`))
-      return EXIT.ok
+      showResult(
+        call,
+        mute,
+        out.inForm(`Muted until ${time(mute['until'])}. To end it earlier: switchyard alerts unmute ${cell(mute['id'])}`),
+      )
     },
   },
   {
@@ -180,18 +176,16 @@ export const ALERT_COMMANDS: readonly Command[] = [
         ['by', ({ createdBy }) => (createdBy as JsonObject)['name']],
       ]
       showEntries(call, data as JsonObject[], columns, 'Nothing is muted.')
-      return EXIT.ok
     },
   },
   {
     name: 'alerts unmute',
     summary: 'End a mute',
     arguments: [{ name: 'MUTE_ID', description: 'The id, as listed by `switchyard alerts mutes`.' }],
-    async run({ api, arguments: [id = ''], json, out }) {
-      await api.delete(at`/api/alerts/mutes/${id}`)
-      if (json) out.json({ id, ended: true })
-      else out.line(`Ended mute ${id}.`)
-      return EXIT.ok
+    async run(call) {
+      const id = call.arguments[0] as string
+      await call.api.delete(at`/api/alerts/mutes/${id}`)
+      showResult(call, { id, ended: true }, `Ended mute ${id}.`)
     },
   },
   {

@@ -1,8 +1,8 @@
 // `switchyard catalog`: finds integrations, and shows the settings, actions and presets of one.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type Command, EXIT } from '../line/command.ts'
-import { type Column, cell, showAll, showFacts } from '../line/listing.ts'
+import type { Command } from '../line/command.ts'
+import { type Column, cell, showAll, showFacts, showResult } from '../line/listing.ts'
 import { at } from '../line/references.ts'
 
 const COLUMNS: readonly Column[] = [
@@ -43,7 +43,6 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const query = { query: words === '' ? undefined : words, auth: call.flag('auth') }
       const { hint } = await call.api.get('/api/catalog', { limit: 1 })
       await showAll(call, '/api/catalog', query, COLUMNS, typeof hint === 'string' ? hint : 'No integration matches.')
-      return EXIT.ok
     },
   },
   {
@@ -53,8 +52,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     examples: ['switchyard catalog show actions-slack'],
     async run(call) {
       const integration = await call.api.get(at`/api/catalog/${call.arguments[0] as string}`)
-      if (call.json) call.out.json(integration)
-      else {
+      showResult(call, integration, () => {
         const { slug, name, description, auth, available, problem, settings, actions, presets } = integration
         showFacts(call.out, [
           ['slug', slug],
@@ -69,8 +67,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
             `${cell(preset['action'])} if ${cell(preset['subscribe'])}${preset['type'] === 'automatic' ? '' : ' (not used by default)'}`,
           ]),
         ])
-      }
-      return EXIT.ok
+      })
     },
   },
 ]

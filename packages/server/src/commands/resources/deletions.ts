@@ -1,11 +1,12 @@
 // `switchyard deletions` and `switchyard suppressions`: deletion requests of users, and users whose new messages are dropped.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type Call, type Command, EXIT, type ExitCode, type Flag } from '../line/command.ts'
+import { type Argument, type Call, type Command, EXIT, type ExitCode, type Flag } from '../line/command.ts'
 import { readText } from '../line/input.ts'
-import { type Column, LIMIT_FLAG, showFacts, showNewest, state, time } from '../line/listing.ts'
+import { type Column, LIMIT_FLAG, showFacts, showNewest, showResult, state, time } from '../line/listing.ts'
 import { at, idsOf, optionalId } from '../line/references.ts'
-import { pause } from '../service/api.ts'
+import { newestCommand } from '../line/resource-commands.ts'
+import { pause, type Query } from '../service/api.ts'
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
@@ -27,43 +28,44 @@ const FILTER_FLAGS: Readonly<Record<string, Flag>> = {
   state: { placeholder: 'STATE', description: 'Only entries in this state.', values: STATES },
   'user-id': { placeholder: 'USER_ID', description: 'Only entries for the user with this userId.' },
 }
+const USER_IDS: Argument = {
+  name: 'USER_ID',
+  description: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.',
+  many: true,
+}
+const SOURCE_FLAG: Flag = {
+  placeholder: 'SOURCE',
+  description: 'Only messages of this source, by id or name.',
+  many: true,
+  defaultText: 'all sources',
+}
+const WAIT_FLAG: Flag = { placeholder: null, description: 'Wait until the request is finished. The exit code is 1 if part of it failed.' }
 const POLL_MS = 500
 const DONE = new Set(['finished', 'failed'])
 
 export const DELETION_COMMANDS: readonly Command[] = [
-  {
+  newestCommand({
     name: 'deletions list',
     summary: 'List deletion requests, newest first',
-    flags: { ...FILTER_FLAGS, ...LIMIT_FLAG },
+    flags: FILTER_FLAGS,
     examples: ['switchyard deletions --user-id user-1'],
-    async run(call) {
-      const query = { state: call.flag('state'), userId: call.flag('user-id') }
-      await showNewest(call, '/api/deletions', query, COLUMNS, 'No deletion requests match.')
-      return EXIT.ok
-    },
-  },
+    path: '/api/deletions',
+    query: filtersOf,
+    columns: COLUMNS,
+    none: 'No deletion requests match.',
+  }),
   {
     name: 'deletions create',
     summary: 'Delete the stored messages of users and notify the destinations of their sources',
-    arguments: [
-      { name: 'USER_ID', description: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.', many: true },
-    ],
+    arguments: [USER_IDS],
     flags: {
-      source: {
-        placeholder: 'SOURCE',
-        description: 'Only messages of this source, by id or name.',
-        many: true,
-        defaultText: 'all sources',
-      },
+      source: SOURCE_FLAG,
       suppress: { placeholder: null, description: 'Also drop new messages of these users from now on.' },
-      wait: { placeholder: null, description: 'Wait until the request is finished. The exit code is 1 if part of it failed.' },
+      wait: WAIT_FLAG,
     },
     examples: ['switchyard deletions create user-1 user-2 --wait', 'switchyard deletions create @users.txt --suppress'],
     async run(call) {
-      const userIds = await userIdsOf(call)
-      const sourceIds = await idsOf(call.api, 'source', call.flags('source'))
-      const body = { userIds, suppress: call.has('suppress'), ...(sourceIds.length > 0 ? { sourceIds } : {}) }
-      const deletion = await call.api.post('/api/deletions', body)
+      const deletion = await call.api.post('/api/deletions', { ...(await usersOf(call)), suppress: call.has('suppress') })
       return call.has('wait') ? await follow(call, deletion) : await show(call, deletion)
     },
   },
@@ -73,7 +75,7 @@ export const DELETION_COMMANDS: readonly Command[] = [
     arguments: [{ name: 'DELETION_ID', description: 'The id of the request, as listed by `switchyard deletions`.' }],
     details: 'With --json, the output is the request with its first targets; --state, --user-id and --limit have no effect.',
     flags: {
-      wait: { placeholder: null, description: 'Wait until the request is finished. The exit code is 1 if part of it failed.' },
+      wait: WAIT_FLAG,
       ...FILTER_FLAGS,
       ...LIMIT_FLAG,
     },
@@ -85,46 +87,32 @@ export const DELETION_COMMANDS: readonly Command[] = [
 ]
 
 export const SUPPRESSION_COMMANDS: readonly Command[] = [
-  {
+  newestCommand({
     name: 'suppressions list',
     summary: 'List users whose new messages are dropped',
     flags: {
       'user-id': { placeholder: 'USER_ID', description: 'Only entries for the user with this userId.' },
       source: { placeholder: 'SOURCE', description: 'Only entries for this source, by id or name.' },
-      ...LIMIT_FLAG,
     },
-    async run(call) {
-      const query = { userId: call.flag('user-id'), sourceId: await optionalId(call.api, 'source', call.flag('source')) }
-      const columns: readonly Column[] = [
-        ['user', ({ userId }) => userId],
-        ['source', ({ sourceId }) => sourceId],
-        ['since', ({ since }) => time(since)],
-      ]
-      await showNewest(call, '/api/suppressions', query, columns, 'No users are suppressed.')
-      return EXIT.ok
-    },
-  },
+    path: '/api/suppressions',
+    query: async ({ api, flag }) => ({ userId: flag('user-id'), sourceId: await optionalId(api, 'source', flag('source')) }),
+    columns: [
+      ['user', ({ userId }) => userId],
+      ['source', ({ sourceId }) => sourceId],
+      ['since', ({ since }) => time(since)],
+    ],
+    none: 'No users are suppressed.',
+  }),
   {
     name: 'suppressions add',
     summary: 'Drop new messages of users from now on (stored messages stay)',
-    arguments: [
-      { name: 'USER_ID', description: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.', many: true },
-    ],
-    flags: {
-      source: {
-        placeholder: 'SOURCE',
-        description: 'Only messages of this source, by id or name.',
-        many: true,
-        defaultText: 'all sources',
-      },
-    },
+    arguments: [USER_IDS],
+    flags: { source: SOURCE_FLAG },
     async run(call) {
-      const userIds = await userIdsOf(call)
-      const sourceIds = await idsOf(call.api, 'source', call.flags('source'))
-      const answer = await call.api.post('/api/suppressions', { userIds, ...(sourceIds.length > 0 ? { sourceIds } : {}) })
-      if (call.json) call.out.json(answer)
-      else call.out.line(`New messages of ${userIds.length === 1 ? 'this user' : `these ${userIds.length} users`} are dropped from now on.`)
-      return EXIT.ok
+      const users = await usersOf(call)
+      const count = users.userIds.length
+      const answer = await call.api.post('/api/suppressions', users)
+      showResult(call, answer, `New messages of ${count === 1 ? 'this user' : `these ${count} users`} are dropped from now on.`)
     },
   },
   {
@@ -136,21 +124,26 @@ export const SUPPRESSION_COMMANDS: readonly Command[] = [
       const sourceId = await optionalId(call.api, 'source', call.flag('source'))
       const answer = (await call.api.delete('/api/suppressions', { userId: call.arguments[0], sourceId })) ?? {}
       const removed = Number(answer['removed'])
-      if (call.json) call.out.json(answer)
-      else call.out.line(removed === 0 ? 'This user was not suppressed.' : 'Messages of this user are accepted again.')
+      showResult(call, answer, removed === 0 ? 'This user was not suppressed.' : 'Messages of this user are accepted again.')
       return removed === 0 ? EXIT.notFound : EXIT.ok
     },
   },
 ]
 
-async function userIdsOf({ arguments: given }: Call): Promise<string[]> {
-  const ids: string[] = []
+function filtersOf({ flag }: Call): Query {
+  return { state: flag('state'), userId: flag('user-id') }
+}
+
+/** The users and sources of a request. */
+async function usersOf({ api, arguments: given, flags }: Call): Promise<{ userIds: string[]; sourceIds?: string[] }> {
+  const userIds: string[] = []
   for (const argument of given) {
     if (argument === '-' || argument.startsWith('@'))
-      ids.push(...(await readText('USER_ID', argument)).split(/\r?\n/).filter((line) => line !== ''))
-    else ids.push(argument)
+      userIds.push(...(await readText('USER_ID', argument)).split(/\r?\n/).filter((line) => line !== ''))
+    else userIds.push(argument)
   }
-  return ids
+  const sourceIds = await idsOf(api, 'source', flags('source'))
+  return sourceIds.length > 0 ? { userIds, sourceIds } : { userIds }
 }
 
 async function show(call: Call, deletion: JsonObject): Promise<ExitCode> {
@@ -171,8 +164,7 @@ async function show(call: Call, deletion: JsonObject): Promise<ExitCode> {
     ['created', time(createdAt)],
   ])
   call.out.line('')
-  const query = { state: call.flag('state'), userId: call.flag('user-id') }
-  await showNewest(call, at`/api/deletions/${String(id)}/targets`, query, TARGET_COLUMNS, 'There are no destinations to notify.')
+  await showNewest(call, at`/api/deletions/${String(id)}/targets`, filtersOf(call), TARGET_COLUMNS, 'There are no destinations to notify.')
   return EXIT.ok
 }
 

@@ -4,7 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
 import { readEnvironment, readFileText, readObjectFile, readSecret, readText } from '../line/input.ts'
-import { at, idOf, idsOf } from '../line/references.ts'
+import { idOf, idsOf, resourcePath } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 import { AUTH_FLAGS, authOf, tlsOf } from './auth-flags.ts'
 
@@ -13,8 +13,8 @@ const SECRET_PLACES = '- for stdin, @FILE or env:NAME'
 
 export const DESTINATION_ARGUMENT: Argument = { name: 'DESTINATION', description: "The destination's id or name." }
 
-export async function destinationPath({ api, arguments: [reference = ''] }: Call): Promise<string> {
-  return at`/api/destinations/${await idOf(api, 'destination', reference)}`
+export function destinationPath(call: Call): Promise<string> {
+  return resourcePath(call, 'destination')
 }
 
 export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {

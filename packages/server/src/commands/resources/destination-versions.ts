@@ -3,7 +3,8 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { readJsonObject } from '../line/input.ts'
-import { type Column, cell, LIMIT_FLAG, showNewest, time } from '../line/listing.ts'
+import { type Column, cell, showResult, time } from '../line/listing.ts'
+import { newestCommand } from '../line/resource-commands.ts'
 import { parseCount } from '../line/times.ts'
 import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath } from './destination-flags.ts'
 
@@ -54,17 +55,15 @@ export const VERSION_COMMANDS: readonly Command[] = [
       return data.some(({ error }) => error !== undefined) ? EXIT.failed : EXIT.ok
     },
   },
-  {
+  newestCommand({
     name: 'destinations versions',
     summary: "List the versions of a destination's request and transformation, newest first",
     details: 'With --json, each version also has its request and its transformation.',
     arguments: [DESTINATION_ARGUMENT],
-    flags: LIMIT_FLAG,
-    async run(call) {
-      await showNewest(call, `${await destinationPath(call)}/versions`, {}, VERSION_COLUMNS, 'The destination has no versions.')
-      return EXIT.ok
-    },
-  },
+    path: async (call) => `${await destinationPath(call)}/versions`,
+    columns: VERSION_COLUMNS,
+    none: 'The destination has no versions.',
+  }),
   {
     name: 'destinations restore',
     summary: 'Restore a version of the request and the transformation, as a new version',
@@ -73,12 +72,8 @@ export const VERSION_COMMANDS: readonly Command[] = [
     async run(call) {
       const version = parseCount('version', call.arguments[1] as string)
       const destination = await call.api.patch(await destinationPath(call), { version })
-      if (call.json) call.out.json(destination)
-      else
-        call.out.line(
-          `Destination ${cell(destination['name'])}: version ${version} was restored as version ${cell(destination['version'])}.`,
-        )
-      return EXIT.ok
+      const restored = `version ${version} was restored as version ${cell(destination['version'])}`
+      showResult(call, destination, `Destination ${cell(destination['name'])}: ${restored}.`)
     },
   },
 ]

@@ -4,9 +4,9 @@ import type { JsonObject } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
 import { showAttempt } from '../history/message-timeline.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
-import { confirm, YES_FLAG } from '../line/confirm.ts'
-import { type Column, cell, showAll, showFacts, state, time } from '../line/listing.ts'
-import { at, idOf } from '../line/references.ts'
+import { type Column, cell, showFacts, showResult, state, time } from '../line/listing.ts'
+import { at } from '../line/references.ts'
+import { deleteCommand, listCommand, showCommand } from '../line/resource-commands.ts'
 import { formatDuration } from '../line/times.ts'
 import { ApiProblem } from '../service/api.ts'
 import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath } from './destination-flags.ts'
@@ -23,30 +23,21 @@ const COLUMNS: readonly Column[] = [
 const SAMPLE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
 
 export const DESTINATION_COMMANDS: readonly Command[] = [
-  {
+  listCommand({
     name: 'destinations list',
     summary: 'List destinations',
     examples: ['switchyard destinations'],
-    async run(call) {
-      await showAll(
-        call,
-        '/api/destinations',
-        {},
-        COLUMNS,
-        'There are no destinations. Create one with `switchyard destinations create NAME URL`.',
-      )
-      return EXIT.ok
-    },
-  },
-  {
+    path: '/api/destinations',
+    columns: COLUMNS,
+    none: 'There are no destinations. Create one with `switchyard destinations create NAME URL`.',
+  }),
+  showCommand({
     name: 'destinations show',
     summary: 'Show a destination with all its settings (but not its secrets)',
     arguments: [DESTINATION_ARGUMENT],
-    async run(call) {
-      show(call, await call.api.get(await destinationPath(call)))
-      return EXIT.ok
-    },
-  },
+    kind: 'destination',
+    show,
+  }),
   {
     name: 'destinations create',
     summary: 'Create a destination: a webhook, or an integration from the catalogue',
@@ -97,7 +88,6 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       if (call.has('paused')) body['paused'] = true
       const kind = integration === undefined ? { urls } : { type: 'integration', integration }
       show(call, await create(call, { name, ...kind, enabled: !call.has('disabled'), ...body }))
-      return EXIT.ok
     },
   },
   {
@@ -133,7 +123,6 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       // These are replaced as a whole, merged with what was read, so the request must fail if they have changed since.
       const isMerged = ['headers', 'filter', 'transformation', 'auth', 'tls'].some((field) => body[field] != null)
       show(call, await call.api.patch(path, body, isMerged ? read : undefined))
-      return EXIT.ok
     },
   },
   {
@@ -161,27 +150,19 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     arguments: [DESTINATION_ARGUMENT],
     run: (call) => change(call, { enabled: false }, 'disabled'),
   },
-  {
+  deleteCommand({
     name: 'destinations delete',
     summary: 'Delete a destination and cancel its pending deliveries',
     details: 'Its settings and secrets cannot be restored. To stop sending for a while, use `switchyard destinations pause` instead.',
     arguments: [DESTINATION_ARGUMENT],
-    flags: YES_FLAG,
-    async run(call) {
-      const id = await idOf(call.api, 'destination', call.arguments[0] as string)
-      if (!call.has('yes')) {
-        const { name } = await call.api.get(at`/api/destinations/${id}`)
-        const { pending } = await call.api.get(at`/api/destinations/${id}/health`)
-        const owed =
-          Number(pending) === 0 ? '' : ` ${counted(Number(pending), 'pending delivery', 'pending deliveries')} will be cancelled.`
-        await confirm(call, `Delete the destination ${cell(name)} (${id})?${owed} This cannot be undone.`)
-      }
-      await call.api.delete(at`/api/destinations/${id}`)
-      if (call.json) call.out.json({ id, deleted: true })
-      else call.out.line(`Deleted destination ${id}.`)
-      return EXIT.ok
+    kind: 'destination',
+    async question(_reference, id, { api }) {
+      const { name } = await api.get(at`/api/destinations/${id}`)
+      const pending = Number((await api.get(at`/api/destinations/${id}/health`))['pending'])
+      const owed = pending === 0 ? '' : ` ${counted(pending, 'pending delivery', 'pending deliveries')} will be cancelled.`
+      return `Delete the destination ${cell(name)} (${id})?${owed}`
     },
-  },
+  }),
   {
     name: 'destinations test',
     summary: 'Send a sample message now and show the result (exit code 1 if it failed)',
@@ -192,11 +173,10 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       const type = call.flag('type')
       const answer = await call.api.post(`${await destinationPath(call)}/test`, type === undefined ? {} : { type })
       const isSuccess = answer['success'] === true
-      if (call.json) call.out.json(answer)
-      else {
+      showResult(call, answer, () => {
         for (const attempt of answer['attempts'] as JsonObject[]) showAttempt(call.out, attempt)
         call.out.line(isSuccess ? call.out.paint('green', 'Test passed.') : call.out.paint('red', failed(answer)))
-      }
+      })
       return isSuccess ? EXIT.ok : EXIT.failed
     },
   },
@@ -207,9 +187,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     arguments: [DESTINATION_ARGUMENT],
     async run(call) {
       const health = await call.api.get(`${await destinationPath(call)}/health`)
-      if (call.json) call.out.json(health)
-      else showHealth(call, health)
-      return EXIT.ok
+      showResult(call, health, () => showHealth(call, health))
     },
   },
 ]
@@ -253,14 +231,10 @@ async function onlySource({ api }: Call): Promise<string> {
   )
 }
 
-async function change(call: Call, to: { enabled: boolean } | { paused: boolean }, done: string): Promise<typeof EXIT.ok> {
+async function change(call: Call, to: { enabled: boolean } | { paused: boolean }, done: string): Promise<void> {
   const destination = await call.api.patch(await destinationPath(call), to)
-  if (call.json) call.out.json(destination)
-  else
-    call.out.line(
-      `Destination ${cell(destination['name'])} is ${done}.${done === 'enabled' || done === 'resumed' ? call.out.inForm(stillInactive(destination)) : ''}`,
-    )
-  return EXIT.ok
+  const hint = done === 'enabled' || done === 'resumed' ? call.out.inForm(stillInactive(destination)) : ''
+  showResult(call, destination, `Destination ${cell(destination['name'])} is ${done}.${hint}`)
 }
 
 /** A hint if nothing is sent because the destination is also disabled or paused. */

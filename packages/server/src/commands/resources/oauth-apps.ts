@@ -2,12 +2,13 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Argument, type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
-import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { readNamedFile, readText } from '../line/input.ts'
-import { type Column, cell, showAll, showFacts, time } from '../line/listing.ts'
-import { at, idOf, idsOf } from '../line/references.ts'
+import { type Column, cell, showFacts, showResult, time } from '../line/listing.ts'
+import { idsOf, resourcePath } from '../line/references.ts'
+import { deleteCommand, listCommand, removeKeyCommand, showCommand } from '../line/resource-commands.ts'
 
 const APP: Argument = { name: 'APP', description: "The application's id (its clientId) or name." }
+const KIND = 'OAuth application'
 const KEY_SENTENCE = 'A file with the public key in PEM format, or - for stdin. Never give the private key.'
 
 const COLUMNS: readonly Column[] = [
@@ -19,29 +20,14 @@ const COLUMNS: readonly Column[] = [
 ]
 
 export const OAUTH_APP_COMMANDS: readonly Command[] = [
-  {
+  listCommand({
     name: 'oauth-apps list',
     summary: 'List OAuth applications and their keys',
-    async run(call) {
-      await showAll(
-        call,
-        '/api/oauth-apps',
-        {},
-        COLUMNS,
-        'There are no OAuth applications. Create one with `switchyard oauth-apps create NAME`.',
-      )
-      return EXIT.ok
-    },
-  },
-  {
-    name: 'oauth-apps show',
-    summary: 'Show an OAuth application',
-    arguments: [APP],
-    async run(call) {
-      show(call, await call.api.get(await pathOf(call)))
-      return EXIT.ok
-    },
-  },
+    path: '/api/oauth-apps',
+    columns: COLUMNS,
+    none: 'There are no OAuth applications. Create one with `switchyard oauth-apps create NAME`.',
+  }),
+  showCommand({ name: 'oauth-apps show', summary: 'Show an OAuth application', arguments: [APP], kind: KIND, show }),
   {
     name: 'oauth-apps create',
     summary: 'Create an OAuth application',
@@ -59,7 +45,6 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
       const keys = file === undefined ? [] : [{ ...(keyId === undefined ? {} : { id: keyId }), publicKeyPem: await readKey(file) }]
       const sourceIds = await idsOf(call.api, 'source', call.flags('source'))
       show(call, await call.api.post('/api/oauth-apps', { name: call.arguments[0], sourceIds, keys }))
-      return EXIT.ok
     },
   },
   {
@@ -81,8 +66,7 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
         ...(sources.length === 0 ? {} : { sourceIds: await idsOf(call.api, 'source', sources) }),
       }
       if (Object.keys(body).length === 0) throw new CommandProblem('Nothing to change: use --name or --source.', EXIT.usage)
-      show(call, await call.api.patch(await pathOf(call), body))
-      return EXIT.ok
+      show(call, await call.api.patch(await resourcePath(call, KIND), body))
     },
   },
   {
@@ -93,55 +77,36 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
     async run(call) {
       const keyId = call.flag('key-id')
       const body = { ...(keyId === undefined ? {} : { id: keyId }), publicKeyPem: await readKey(call.arguments[1] as string) }
-      const app = await call.api.post(`${await pathOf(call)}/keys`, body)
-      if (call.json) call.out.json(app)
-      else call.out.line(`Added the key. Its keyId is ${cell(app['keyId'])}.`)
-      return EXIT.ok
+      const app = await call.api.post(`${await resourcePath(call, KIND)}/keys`, body)
+      showResult(call, app, `Added the key. Its keyId is ${cell(app['keyId'])}.`)
     },
   },
-  {
+  removeKeyCommand({
     name: 'oauth-apps remove-key',
     summary: 'Remove a key (tokens that were issued for it are rejected from now on)',
     arguments: [APP, { name: 'KEY_ID', description: 'The id of the key.' }],
-    flags: YES_FLAG,
-    async run(call) {
-      const keyId = call.arguments[1] as string
-      const path = await pathOf(call)
-      await confirm(call, `Remove the key ${keyId} of ${call.arguments[0]}? Access tokens that were issued for it will be rejected.`)
-      await call.api.delete(path + at`/keys/${keyId}`)
-      if (call.json) call.out.json({ keyId, deleted: true })
-      else call.out.line(`Removed the key ${keyId}.`)
-      return EXIT.ok
-    },
-  },
+    kind: KIND,
+    keys: 'keys',
+    field: 'keyId',
+    question: (key, app) => `Remove the key ${key} of ${app}? Access tokens that were issued for it will be rejected.`,
+    done: (key) => `Removed the key ${key}.`,
+  }),
   {
     name: 'oauth-apps revoke-tokens',
     summary: 'Revoke all access tokens of an application (it can request new ones)',
     arguments: [APP],
     async run(call) {
-      const app = await call.api.post(`${await pathOf(call)}/revoke-tokens`)
-      if (call.json) call.out.json(app)
-      else call.out.line(`Revoked the access tokens of ${cell(app['name'])}.`)
-      return EXIT.ok
+      const app = await call.api.post(`${await resourcePath(call, KIND)}/revoke-tokens`)
+      showResult(call, app, `Revoked the access tokens of ${cell(app['name'])}.`)
     },
   },
-  {
+  deleteCommand({
     name: 'oauth-apps delete',
     summary: 'Delete an OAuth application (its tokens are rejected from now on)',
     arguments: [APP],
-    flags: YES_FLAG,
-    async run(call) {
-      const id = await idOf(call.api, 'OAuth application', call.arguments[0] as string)
-      await confirm(
-        call,
-        `Delete the OAuth application ${call.arguments[0]} (${id})? Its keys and access tokens will be rejected. This cannot be undone.`,
-      )
-      await call.api.delete(at`/api/oauth-apps/${id}`)
-      if (call.json) call.out.json({ id, deleted: true })
-      else call.out.line(`Deleted OAuth application ${id}.`)
-      return EXIT.ok
-    },
-  },
+    kind: KIND,
+    question: (app, id) => `Delete the OAuth application ${app} (${id})? Its keys and access tokens will be rejected.`,
+  }),
 ]
 
 /** Rejects a private key before it leaves this machine. */
@@ -153,10 +118,6 @@ async function readKey(file: string): Promise<string> {
       EXIT.usage,
     )
   return pem
-}
-
-async function pathOf({ api, arguments: [reference = ''] }: Call): Promise<string> {
-  return at`/api/oauth-apps/${await idOf(api, 'OAuth application', reference)}`
 }
 
 function show({ json, out }: Call, app: JsonObject): void {

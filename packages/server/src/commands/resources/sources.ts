@@ -4,10 +4,10 @@ import type { JsonObject } from '@switchyard/protocol'
 import { SEARCH_FILTERS } from '../../api/list-filters.ts'
 import { SOURCE } from '../../api/resources/source.ts'
 import { type Argument, type Call, type Command, CommandProblem, EXIT, type Flag } from '../line/command.ts'
-import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { bodyFrom, changesFrom, filterFlags, filtersFrom, flagsFor, type Shown, showResource } from '../line/fields.ts'
-import { type Column, showAll } from '../line/listing.ts'
-import { at, idOf } from '../line/references.ts'
+import { type Column, showResult } from '../line/listing.ts'
+import { resourcePath } from '../line/references.ts'
+import { deleteCommand, listCommand, removeKeyCommand, showCommand } from '../line/resource-commands.ts'
 
 const SOURCE_ARGUMENT: Argument = { name: 'SOURCE', description: "The source's id or name." }
 const COLUMNS: readonly Column[] = [
@@ -33,27 +33,24 @@ const { name: _name, enabled: _enabled, ...NEW_FIELDS } = SOURCE.create.fields
 const NEW = { fields: NEW_FIELDS }
 
 export const SOURCE_COMMANDS: readonly Command[] = [
-  {
+  listCommand({
     name: 'sources list',
     summary: 'List sources and their write keys',
     flags: filterFlags(SEARCH_FILTERS),
     examples: ['switchyard sources', 'switchyard sources --search shop'],
-    async run(call) {
-      const none = call.has('search') ? 'No sources match.' : 'There are no sources. Create one with `switchyard sources create NAME`.'
-      await showAll(call, '/api/sources', await filtersFrom(call, SEARCH_FILTERS), COLUMNS, none)
-      return EXIT.ok
-    },
-  },
-  {
+    path: '/api/sources',
+    query: (call) => filtersFrom(call, SEARCH_FILTERS),
+    columns: COLUMNS,
+    none: ({ has }) => (has('search') ? 'No sources match.' : 'There are no sources. Create one with `switchyard sources create NAME`.'),
+  }),
+  showCommand({
     name: 'sources show',
     summary: 'Show a source',
     arguments: [SOURCE_ARGUMENT],
     examples: ['switchyard sources show default'],
-    async run(call) {
-      show(call, await call.api.get(await pathOf(call)))
-      return EXIT.ok
-    },
-  },
+    kind: 'source',
+    show,
+  }),
   {
     name: 'sources create',
     summary: 'Create a source',
@@ -78,7 +75,6 @@ export const SOURCE_COMMANDS: readonly Command[] = [
         ...privacyOf(call),
       }
       show(call, await call.api.post('/api/sources', body))
-      return EXIT.ok
     },
   },
   {
@@ -93,23 +89,16 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     ],
     async run(call) {
       const body = changesFrom(call, SOURCE.patch, privacyOf(call), ['privacy', 'no-privacy'])
-      show(call, await call.api.patch(await pathOf(call), body))
-      return EXIT.ok
+      show(call, await call.api.patch(await resourcePath(call, 'source'), body))
     },
   },
-  {
+  deleteCommand({
     name: 'sources delete',
     summary: 'Delete a source (its write keys are rejected from now on)',
     arguments: [SOURCE_ARGUMENT],
-    flags: YES_FLAG,
-    async run(call) {
-      const id = await idOf(call.api, 'source', call.arguments[0] as string)
-      await confirm(call, `Delete the source ${call.arguments[0]} (${id})? Its write keys will be rejected. This cannot be undone.`)
-      await call.api.delete(at`/api/sources/${id}`)
-      done(call, { id, deleted: true }, `Deleted source ${id}.`)
-      return EXIT.ok
-    },
-  },
+    kind: 'source',
+    question: (source, id) => `Delete the source ${source} (${id})? Its write keys will be rejected.`,
+  }),
   {
     name: 'sources add-key',
     summary: 'Add a write key to a source',
@@ -119,25 +108,20 @@ export const SOURCE_COMMANDS: readonly Command[] = [
     examples: ['switchyard sources add-key default'],
     async run(call) {
       const key = call.arguments[1]
-      const source = await call.api.post(`${await pathOf(call)}/write-keys`, key === undefined ? {} : { key })
-      done(call, source, String(source['key']))
-      return EXIT.ok
+      const source = await call.api.post(`${await resourcePath(call, 'source')}/write-keys`, key === undefined ? {} : { key })
+      showResult(call, source, String(source['key']))
     },
   },
-  {
+  removeKeyCommand({
     name: 'sources remove-key',
     summary: 'Remove a write key from a source (but not its last one)',
     arguments: [SOURCE_ARGUMENT, { name: 'KEY', description: 'The key to remove.' }],
-    flags: YES_FLAG,
-    async run(call) {
-      const key = call.arguments[1] as string
-      const path = await pathOf(call)
-      await confirm(call, `Remove the write key ${key} of ${call.arguments[0]}? Messages that are sent with it will be rejected.`)
-      await call.api.delete(path + at`/write-keys/${key}`)
-      done(call, { key, deleted: true }, 'Removed the write key. Requests with it are rejected from now on.')
-      return EXIT.ok
-    },
-  },
+    kind: 'source',
+    keys: 'write-keys',
+    field: 'key',
+    question: (key, source) => `Remove the write key ${key} of ${source}? Messages that are sent with it will be rejected.`,
+    done: () => 'Removed the write key. Requests with it are rejected from now on.',
+  }),
 ]
 
 /** Empty if the command line does not mention privacy. */
@@ -154,15 +138,6 @@ function privacyOf(call: Call): { privacy?: { path: string; action: string }[] }
   return { privacy }
 }
 
-async function pathOf({ api, arguments: [reference = ''] }: Call): Promise<string> {
-  return at`/api/sources/${await idOf(api, 'source', reference)}`
-}
-
 function show(call: Call, source: JsonObject): void {
   showResource(call, SOURCE.viewFields, source, SHOWN)
-}
-
-function done({ json, out }: Call, value: object, sentence: string): void {
-  if (json) out.json(value)
-  else out.line(sentence)
 }
