@@ -63,7 +63,7 @@ export const importCommand: Command = {
     'switchyard import history.ndjson --dry-run',
     'switchyard import history.ndjson --client-id APP --key-id KEY --private-key private.pem',
   ],
-  run: (call) => runImport(call),
+  run: runImport,
 }
 
 async function runImport(call: Call): Promise<ExitCode> {
@@ -92,15 +92,11 @@ async function runImport(call: Call): Promise<ExitCode> {
   if (state.offset > 0) out.remark(`Resuming after line ${state.line}. Use --restart to start over.`)
 
   let problem: unknown
-  let shown = 0
   let savedAtMs = Number.NEGATIVE_INFINITY
   const outcomes = createOutcomes({
     state,
     rejectsFile,
-    onReject({ line, code, message }) {
-      if (shown++ < SHOWN_REJECTS) out.remark(`Line ${line}: ${message} (${code})`)
-      else if (shown === SHOWN_REJECTS + 1) out.remark('More lines are rejected. Use --rejects FILE to write all of them to a file.')
-    },
+    onReject: rejectRemarks(call),
     onAdvanced({ readBytes }) {
       const rejected = rejectedCount(state)
       progress.update(
@@ -149,6 +145,15 @@ async function runImport(call: Call): Promise<ExitCode> {
   if (problem !== undefined) throw problem
   if (statePath !== null && !signal.aborted) removeState(statePath)
   return conclude(call, state, signal.aborted, dryRun)
+}
+
+/** Names the first rejected lines. */
+function rejectRemarks({ out }: Call): (rejected: { line: number; code: string; message: string }) => void {
+  let shown = 0
+  return ({ line, code, message }) => {
+    if (shown++ < SHOWN_REJECTS) out.remark(`Line ${line}: ${message} (${code})`)
+    else if (shown === SHOWN_REJECTS + 1) out.remark('More lines are rejected. Use --rejects FILE to write all of them to a file.')
+  }
 }
 
 /** Limits the import to `rate` messages per second, a batch at a time. */

@@ -47,3 +47,17 @@ export interface Operation {
   /** Errors in the common shape. Errors in another shape are among the answers. */
   errors: readonly (ApiErrorCode | RefusalCode)[]
 }
+
+/** An operation without parameters that needs no credentials. */
+export function getOperation(path: string, id: string, tag: string, summary: string, answer: Omit<Answer, 'status'>): Operation {
+  return { method: 'get', path, id, tag, summary, security: 'none', parameters: [], answers: [{ status: 200, ...answer }], errors: [] }
+}
+
+/** An object with these fields and possibly others. */
+export function objectSchema(
+  title: string | undefined,
+  properties: Readonly<Record<string, unknown>>,
+  required: readonly string[],
+): JsonSchema {
+  return { ...(title === undefined ? {} : { title }), type: 'object', properties, ...(required.length > 0 ? { required } : {}) }
+}

@@ -2,31 +2,23 @@
 // stages without control routes, so they are described here by hand; e2e/control/api-description.test.ts compares the two.
 
 import type { JsonSchema } from '../../api/schema.ts'
-import type { Answer, Operation } from './operation.ts'
+import { type Answer, getOperation, type Operation, objectSchema } from './operation.ts'
 import { OAUTH, OPENAPI, SERVICE } from './tags.ts'
 
-const OK: JsonSchema = {
-  title: 'Success',
-  type: 'object',
-  properties: { success: { type: 'boolean', const: true } },
-  required: ['success'],
-}
+const OK = objectSchema('Success', { success: { type: 'boolean', const: true } }, ['success'])
+const SUCCESS = { description: 'Success.', type: 'application/json', schema: OK }
 
 export function serviceOperations(): Operation[] {
   return [
     tokenOperation(),
-    get('/healthz', 'getHealthz', 'Check whether the process is alive', { description: 'Success.', type: 'application/json', schema: OK }),
+    getOperation('/healthz', 'getHealthz', SERVICE, 'Check whether the process is alive', SUCCESS),
     {
-      ...get('/readyz', 'getReadyz', 'Check whether the service can accept messages', {
-        description: 'Success.',
-        type: 'application/json',
-        schema: OK,
-      }),
+      ...getOperation('/readyz', 'getReadyz', SERVICE, 'Check whether the service can accept messages', SUCCESS),
       description: 'Checks whether the store can commit a transaction.',
       errors: ['store_unavailable'],
     },
     {
-      ...get('/metrics', 'getMetrics', 'Retrieve metrics for Prometheus', {
+      ...getOperation('/metrics', 'getMetrics', SERVICE, 'Retrieve metrics for Prometheus', {
         description: 'The metrics, in the text format of Prometheus. The metrics reference describes each of them.',
         type: 'text/plain',
         schema: { type: 'string' },
@@ -36,37 +28,21 @@ export function serviceOperations(): Operation[] {
       errors: ['unauthorized'],
     },
     {
-      ...get('/docs/openapi.json', 'getDocsOpenapiJson', 'Retrieve the OpenAPI document without a token', {
-        description: 'Success.',
-        type: 'application/json',
+      ...getOperation('/docs/openapi.json', 'getDocsOpenapiJson', OPENAPI, 'Retrieve the OpenAPI document without a token', {
+        ...SUCCESS,
         schema: { type: 'object', additionalProperties: true },
       }),
-      tag: OPENAPI,
       description: 'The same document as `GET /api/openapi.json`.',
     },
   ]
 }
 
-function get(path: string, id: string, summary: string, answer: Omit<Answer, 'status'>): Operation {
-  return {
-    method: 'get',
-    path,
-    id,
-    tag: SERVICE,
-    summary,
-    security: 'none',
-    parameters: [],
-    answers: [{ status: 200, ...answer }],
-    errors: [],
-  }
-}
-
 /** Its errors have the codes and the shape that RFC 6749 defines. */
 function tokenOperation(): Operation {
   const constant = (value: string): JsonSchema => ({ type: 'string', const: value })
-  const schema: JsonSchema = {
-    type: 'object',
-    properties: {
+  const schema = objectSchema(
+    undefined,
+    {
       grant_type: constant('client_credentials'),
       client_assertion_type: constant('urn:ietf:params:oauth:client-assertion-type:jwt-bearer'),
       client_assertion: {
@@ -77,14 +53,9 @@ function tokenOperation(): Operation {
       client_id: { type: 'string', description: 'Optional, because the assertion identifies the application.' },
       scope: { ...constant('tracking_api:write'), description: 'Optional.' },
     },
-    required: ['grant_type', 'client_assertion_type', 'client_assertion'],
-  }
-  const failed: JsonSchema = {
-    title: 'OAuthError',
-    type: 'object',
-    properties: { error: { type: 'string' }, error_description: { type: 'string' } },
-    required: ['error'],
-  }
+    ['grant_type', 'client_assertion_type', 'client_assertion'],
+  )
+  const failed = objectSchema('OAuthError', { error: { type: 'string' }, error_description: { type: 'string' } }, ['error'])
   const oauthError = (status: number, description: string): Answer => ({ status, description, type: 'application/json', schema: failed })
   return {
     method: 'post',
@@ -100,17 +71,16 @@ function tokenOperation(): Operation {
         status: 200,
         description: 'The access token. Send it as `Authorization: Bearer <token>`, with `writeKey` in the body of the request.',
         type: 'application/json',
-        schema: {
-          title: 'AccessToken',
-          type: 'object',
-          properties: {
+        schema: objectSchema(
+          'AccessToken',
+          {
             access_token: { type: 'string' },
             token_type: constant('Bearer'),
             expires_in: { type: 'integer', description: 'How long the token is valid, in seconds.' },
             scope: { type: 'string' },
           },
-          required: ['access_token', 'token_type', 'expires_in'],
-        },
+          ['access_token', 'token_type', 'expires_in'],
+        ),
       },
       oauthError(400, '`invalid_request`, `unsupported_grant_type` or `invalid_scope`: a parameter of the request is not valid.'),
       oauthError(401, '`invalid_client`: the assertion is not valid or was used before, or its application does not exist.'),

@@ -5,7 +5,7 @@ import { MAX_BATCH_MESSAGES, MAX_MESSAGE_ID_LENGTH, MESSAGE_TYPES, type MessageT
 import { WARNINGS } from '../../api/message-warnings.ts'
 import type { JsonSchema } from '../../api/schema.ts'
 import type { ApiErrorCode } from '../../errors.ts'
-import type { Answer, Operation, Parameter } from './operation.ts'
+import { type Answer, getOperation, type Operation, objectSchema, type Parameter } from './operation.ts'
 import { TRACKING } from './tags.ts'
 
 interface Call {
@@ -142,12 +142,7 @@ const WARNING_LIST: JsonSchema = {
   description:
     'Accepted messages with a value that was ignored or is probably wrong, such as a timestamp that is not valid. Present only if there are any. The first ten are listed; GET /api/stats counts all.',
 }
-const SUCCESS: JsonSchema = {
-  title: 'Accepted',
-  type: 'object',
-  properties: { success: { type: 'boolean', const: true }, warnings: WARNING_LIST },
-  required: ['success'],
-}
+const SUCCESS = objectSchema('Accepted', { success: { type: 'boolean', const: true }, warnings: WARNING_LIST }, ['success'])
 const ACCEPTED: Answer = {
   status: 200,
   description: 'The message is stored durably and will be delivered.',
@@ -219,7 +214,7 @@ function batchOperation(name: string, id: string, summary: string, aliasOf?: str
     context: anything('Applies to all messages of the batch. Values in a message take precedence.'),
     integrations: anything('Applies to all messages of the batch. Values in a message take precedence.'),
   }
-  const schema = { title: 'Batch', type: 'object', properties, required: ['batch'] }
+  const schema = objectSchema('Batch', properties, ['batch'])
   return {
     ...posted(name, id, summary, schema, BATCH_EXAMPLE),
     ...(aliasOf === undefined ? {} : { aliasOf }),
@@ -231,13 +226,8 @@ function batchOperation(name: string, id: string, summary: string, aliasOf?: str
 function callOperation(type: MessageType, name: string): Operation {
   const { summary, errors, example } = CALLS[type]
   const isShort = name !== type
-  const { properties, required } = callSchema(type)
-  const schema = {
-    title: `${titled(type)}Call`,
-    type: 'object',
-    properties: { ...(properties as object), writeKey: WRITE_KEY },
-    ...(required === undefined ? {} : { required }),
-  }
+  const { properties, required } = callFields(type)
+  const schema = objectSchema(`${titled(type)}Call`, { ...properties, writeKey: WRITE_KEY }, required)
   return {
     ...posted(name, `post${titled(name)}`, isShort ? `Short form of /v1/${type}, used by the browser client` : summary, schema, example),
     ...(isShort ? { aliasOf: `/v1/${type}` } : {}),
@@ -255,20 +245,15 @@ function messageSchema(): JsonSchema {
   return {
     title: 'MessageToSend',
     oneOf: MESSAGE_TYPES.map((type) => {
-      const { properties, required } = callSchema(type)
-      return {
-        title: titled(type),
-        type: 'object',
-        properties: { type: { type: 'string', const: type }, ...(properties as object) },
-        required: ['type', ...((required as string[] | undefined) ?? [])],
-      }
+      const { properties, required } = callFields(type)
+      return objectSchema(titled(type), { type: { type: 'string', const: type }, ...properties }, ['type', ...required])
     }),
   }
 }
 
-function callSchema(type: MessageType): JsonSchema {
+function callFields(type: MessageType) {
   const { fields, required } = CALLS[type]
-  return { properties: { ...COMMON_FIELDS, ...fields }, ...(required.length > 0 ? { required } : {}) }
+  return { properties: { ...COMMON_FIELDS, ...fields }, required }
 }
 
 function pixelOperation(): Operation {
@@ -290,56 +275,38 @@ function pixelOperation(): Operation {
     },
   ]
   return {
-    method: 'get',
-    path: '/v1/pixel/{type}',
-    id: 'getPixel',
-    tag: TRACKING,
-    summary: 'Send a message by loading an image, for use in e-mails',
+    ...getOperation('/v1/pixel/{type}', 'getPixel', TRACKING, 'Send a message by loading an image, for use in e-mails', {
+      description: 'A transparent image of one pixel.',
+      type: 'image/gif',
+      schema: { type: 'string', format: 'binary' },
+    }),
     description: 'The response is always the image, even if the call is not valid. `GET /api/rejections` shows rejected calls.',
-    security: 'none',
     parameters,
-    answers: [
-      { status: 200, description: 'A transparent image of one pixel.', type: 'image/gif', schema: { type: 'string', format: 'binary' } },
-    ],
-    errors: [],
   }
 }
 
+/** The write key, in a place other than the body and Basic authentication. */
+function writeKeyIn(place: 'path' | 'query', description: string): Parameter {
+  return { name: 'writeKey', in: place, required: place === 'path', description, schema: { type: 'string' }, example: 'WRITE_KEY' }
+}
+
 function settingsOperation(): Operation {
+  const operation = getOperation(
+    '/v1/projects/{writeKey}/settings',
+    'getProjectSettings',
+    TRACKING,
+    'Retrieve the settings that the browser client loads when it starts',
+    {
+      description: 'The settings, in the format of the browser client. They tell it to send messages to this service.',
+      type: 'application/json',
+      schema: { ...objectSchema(undefined, { integrations: { type: 'object' } }, ['integrations']), additionalProperties: true },
+    },
+  )
+  const unchanged = 'The settings have not changed: their `ETag` matches `If-None-Match`. Caches may keep them for five minutes.'
   return {
-    method: 'get',
-    path: '/v1/projects/{writeKey}/settings',
-    id: 'getProjectSettings',
-    tag: TRACKING,
-    summary: 'Retrieve the settings that the browser client loads when it starts',
-    security: 'none',
-    parameters: [
-      {
-        name: 'writeKey',
-        in: 'path',
-        required: true,
-        description: 'A write key of the source.',
-        schema: { type: 'string' },
-        example: 'WRITE_KEY',
-      },
-    ],
-    answers: [
-      {
-        status: 200,
-        description: 'The settings, in the format of the browser client. They tell it to send messages to this service.',
-        type: 'application/json',
-        schema: {
-          type: 'object',
-          properties: { integrations: { type: 'object' } },
-          required: ['integrations'],
-          additionalProperties: true,
-        },
-      },
-      {
-        status: 304,
-        description: 'The settings have not changed: their `ETag` matches `If-None-Match`. Caches may keep them for five minutes.',
-      },
-    ],
+    ...operation,
+    parameters: [writeKeyIn('path', 'A write key of the source.')],
+    answers: [...operation.answers, { status: 304, description: unchanged }],
     errors: ['not_found', 'invalid_request'],
   }
 }
@@ -354,50 +321,25 @@ function beaconOperation(): Operation {
     ...batch,
     path: '/beacon/v1/batch',
     aliasOf: '/v1/batch',
-    parameters: [
-      {
-        name: 'writeKey',
-        in: 'query',
-        required: false,
-        description: 'A write key of the source, if the body has none.',
-        schema: { type: 'string' },
-        example: 'WRITE_KEY',
-      },
-    ],
+    parameters: [writeKeyIn('query', 'A write key of the source, if the body has none.')],
   }
 }
 
 function sourceConfigOperation(): Operation {
+  const source = objectSchema(undefined, { source: { type: 'object', additionalProperties: true } }, ['source'])
   return {
-    method: 'get',
-    path: '/v1/sourceConfig',
-    id: 'getSourceConfig',
-    tag: TRACKING,
-    summary: 'Retrieve the settings that RudderStack’s browser client loads when it starts, if its `configUrl` is /v1 of this service',
-    security: 'none',
-    parameters: [
+    ...getOperation(
+      '/v1/sourceConfig',
+      'getSourceConfig',
+      TRACKING,
+      'Retrieve the settings that RudderStack’s browser client loads when it starts, if its `configUrl` is /v1 of this service',
       {
-        name: 'writeKey',
-        in: 'query',
-        required: false,
-        description: 'A write key of the source, if it is not sent as Basic authentication.',
-        schema: { type: 'string' },
-        example: 'WRITE_KEY',
-      },
-    ],
-    answers: [
-      {
-        status: 200,
         description: 'A source without client-side destinations: the client sends everything to this service.',
         type: 'application/json',
-        schema: {
-          type: 'object',
-          properties: { source: { type: 'object', additionalProperties: true } },
-          required: ['source'],
-          additionalProperties: true,
-        },
+        schema: { ...source, additionalProperties: true },
       },
-    ],
+    ),
+    parameters: [writeKeyIn('query', 'A write key of the source, if it is not sent as Basic authentication.')],
     errors: ['not_found'],
   }
 }
