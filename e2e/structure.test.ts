@@ -50,7 +50,6 @@ const LONG_FUNCTIONS: Record<string, number> = {
   'server createOutput': 89,
   'server previewRoutes': 86,
   'server createWriter': 91,
-  'server runImport': 84,
   'server startReceiver': 119,
 }
 

@@ -47,7 +47,6 @@ export const SETTINGS = {
     placeholder: 'HOST',
     parse: parseHost,
     fallback: '127.0.0.1',
-    defaultText: '127.0.0.1',
     description: 'The address that the service listens on.',
   }),
   port: setting({
@@ -55,7 +54,6 @@ export const SETTINGS = {
     placeholder: 'PORT',
     parse: (text) => parseInteger(text, 0, 65_535),
     fallback: 8080,
-    defaultText: '8080',
     description: 'The port that the service listens on; 0 picks a free port, which is printed at startup.',
   }),
   store: setting({
@@ -74,7 +72,6 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     parse: (text) => parseAutoOr(text, 1, MAX_PROCESSES),
     fallback: 1,
-    defaultText: '1',
     description: 'The number of processes that share the port and the work, or auto for one per core. More than 1 requires PostgreSQL.',
   }),
   adminToken: setting<string | null>({
@@ -91,7 +88,6 @@ export const SETTINGS = {
     placeholder: 'RANGES',
     parse: parseRanges,
     fallback: [],
-    defaultText: 'empty',
     description: 'Address ranges (CIDR, separated by commas) that webhooks may reach even though they are not public.',
   }),
   privateAddresses: setting<'auto' | 'allow' | 'refuse'>({
@@ -99,7 +95,6 @@ export const SETTINGS = {
     placeholder: 'POLICY',
     parse: (text) => parseChoice(text, ['auto', 'allow', 'refuse']),
     fallback: 'auto',
-    defaultText: 'auto',
     description:
       'Whether webhooks may reach private and loopback addresses: allow or refuse; auto allows them while the service listens on loopback.',
   }),
@@ -117,7 +112,6 @@ export const SETTINGS = {
     placeholder: 'DAYS',
     parse: (text) => parseInteger(text, 1, 3_650),
     fallback: 7,
-    defaultText: '7',
     description: 'The number of days that messages and attempts are kept.',
   }),
   quarantineDays: setting({
@@ -125,7 +119,6 @@ export const SETTINGS = {
     placeholder: 'DAYS',
     parse: (text) => parseInteger(text, 0, 3_650),
     fallback: 30,
-    defaultText: '30',
     description: 'The number of days after which messages in quarantine are deleted. 0 keeps them until somebody releases or deletes them.',
   }),
   log: setting<LogLevel>({
@@ -133,7 +126,6 @@ export const SETTINGS = {
     placeholder: 'LEVEL',
     parse: parseLogLevel,
     fallback: 'info',
-    defaultText: 'info',
     description: `The lowest level that is logged: ${LOG_LEVELS.join(', ')}.`,
   }),
   lenientKeys: setting({
@@ -141,7 +133,6 @@ export const SETTINGS = {
     placeholder: null,
     parse: parseSwitch,
     fallback: false,
-    defaultText: 'off',
     description: 'Answers requests with a missing or unknown write key with 200 instead of 401, and drops their messages.',
   }),
   trustedProxies: setting<readonly string[]>({
@@ -149,7 +140,6 @@ export const SETTINGS = {
     placeholder: 'RANGES',
     parse: parseRanges,
     fallback: [],
-    defaultText: 'empty',
     description: 'Address ranges (CIDR, separated by commas) of the proxies whose X-Forwarded-For, -Proto and -Host headers are trusted.',
   }),
   publicUrl: setting<string | null>({
@@ -166,7 +156,6 @@ export const SETTINGS = {
     placeholder: 'ACCESS',
     parse: (text) => parseChoice(text, ['auto', 'open', 'token', 'off']),
     fallback: 'auto',
-    defaultText: 'auto',
     description:
       'Who may read GET /metrics: open (everyone), token (anyone with a control token) or off (no one). auto means open to requests from this machine if the service listens on loopback, otherwise token.',
   }),
@@ -175,7 +164,6 @@ export const SETTINGS = {
     placeholder: 'STATE',
     parse: (text) => parseChoice(text, ['on', 'off']),
     fallback: 'on',
-    defaultText: 'on',
     description:
       'Whether the service keeps the event catalogue: which events each source sends, how often, and with which properties. With off, nothing new is counted.',
   }),
@@ -184,7 +172,6 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     parse: (text) => parseLimit(text, 'a whole number of messages per second, or off'),
     fallback: null,
-    defaultText: 'off',
     description:
       'The number of messages per second that each source may send to all nodes together; requests above it are rejected with 429.',
   }),
@@ -193,7 +180,6 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     parse: (text) => parseLimit(text, 'a whole number of deliveries, or off'),
     fallback: null,
-    defaultText: 'off',
     description:
       'If a destination has at least this many pending deliveries, requests with messages for it are rejected with 503. Applies only while the load on the service delays the deliveries, not while the receiver is slow or failing.',
   }),
@@ -202,7 +188,6 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     parse: (text) => parseAutoOr(text, 0, 64),
     fallback: 'auto',
-    defaultText: 'auto',
     description:
       'The number of sender threads, which sign and send requests to destinations, from 0 to 64. With 0, the main thread does this. auto means one for each core beyond the first two, and at least one; with a single core, 0. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
   }),
@@ -211,7 +196,6 @@ export const SETTINGS = {
     placeholder: 'NUMBER',
     parse: (text) => parseAutoOr(text, 1, 64),
     fallback: 'auto',
-    defaultText: 'auto',
     description:
       'The number of processes that run integrations, from 1 to 64. They are started when integrations have work. auto means one for each core, and at most 4. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
   }),
@@ -220,7 +204,6 @@ export const SETTINGS = {
     placeholder: 'HOST:PORT',
     parse: parseGateway,
     fallback: null,
-    defaultText: 'off',
     description:
       'The address of an egress gateway. Integrations make all their connections to it. The TLS server name and the Host header contain the original host.',
   }),
@@ -229,7 +212,6 @@ export const SETTINGS = {
     placeholder: 'PATH',
     parse: parsePath,
     fallback: null,
-    defaultText: 'off',
     description: 'A PEM file with certificate authorities that integrations trust in addition to the default ones.',
   }),
   integrationsFolder: setting<string | null>({
@@ -372,8 +354,11 @@ function unknownVariables(env: Readonly<Record<string, string | undefined>>): st
 
 // ── Parsers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-function setting<T>(row: Setting<T>): Setting<T> {
-  return row
+/** A default that needs no explanation is shown as it would be written. */
+function setting<T>(row: Omit<Setting<T>, 'defaultText'> & { defaultText?: string }): Setting<T> {
+  const { fallback } = row
+  const isOff = fallback === null || fallback === false
+  return { defaultText: isOff ? 'off' : Array.isArray(fallback) && fallback.length === 0 ? 'empty' : String(fallback), ...row }
 }
 
 const STORE_FORMS = 'sqlite:PATH or postgres://…'

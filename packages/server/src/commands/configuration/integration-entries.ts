@@ -5,11 +5,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import { isObject, OAUTH_SECRETS } from '../../api/configuration-export.ts'
 import { type Environment, onlyReference, resolve, valueOf } from '../../api/environment-references.ts'
 import { hiddenMapping } from '../../secrets/hidden-values.ts'
-
-interface Say {
-  problem: (sentence: string) => void
-  remark: (sentence: string) => void
-}
+import type { Say } from './secret-references.ts'
 
 interface Settings {
   /** What is sent to the service. */

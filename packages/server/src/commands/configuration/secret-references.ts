@@ -30,36 +30,38 @@ export function hasSecret(stored: JsonObject, field: string): boolean {
   return field === 'sharedSecret' ? stored['hasSharedSecret'] === true : Number(stored['signingSecretCount'] ?? 0) > 0
 }
 
+export interface Say {
+  problem: (sentence: string) => void
+  remark: (sentence: string) => void
+}
+
+/** The value of a reference; undefined if it has none, which has been said. */
+function referencedSecret(place: string, reference: unknown, isStored: boolean, env: Environment, say: Say): string | undefined {
+  const variable = onlyReference(reference)
+  if (variable === undefined) {
+    say.problem(`${place} must be a reference such as \${NAME}. The file must not contain secrets.`)
+    return undefined
+  }
+  const secret = valueOf(variable, env)
+  if (secret !== undefined) return secret
+  if (isStored) say.remark(`${place} stays unchanged, because the environment variable ${variable} is not set.`)
+  else say.problem(`${place}: the environment variable ${variable} is not set, and there is no stored secret to keep. Set the variable.`)
+  return undefined
+}
+
 /**
  * Resolves the secrets inside of `auth` and `tls`. A secret that is left out, or whose variable is not set, is left out of the request too: the
  * service keeps the stored one, or says why it cannot.
  */
-export function withNestedSecrets(
-  field: string,
-  value: unknown,
-  stored: JsonObject | undefined,
-  env: Environment,
-  say: { problem: (sentence: string) => void; remark: (sentence: string) => void },
-): unknown {
+export function withNestedSecrets(field: string, value: unknown, stored: JsonObject | undefined, env: Environment, say: Say): unknown {
   if (!isObject(value)) return value
   const settings = { ...value }
   const before = isObject(stored?.[field]) ? stored[field] : {}
   for (const [name, stores] of Object.entries(NESTED_SECRETS[field] ?? {})) {
     if (settings[name] == null) continue
-    const variable = onlyReference(settings[name])
-    delete settings[name]
-    if (variable === undefined) {
-      say.problem(`${field}.${name} must be a reference such as \${NAME}. The file must not contain secrets.`)
-      continue
-    }
-    const secret = valueOf(variable, env)
-    if (secret !== undefined) settings[name] = secret
-    else if (before[stores] === true)
-      say.remark(`${field}.${name} stays unchanged, because the environment variable ${variable} is not set.`)
-    else
-      say.problem(
-        `${field}.${name}: the environment variable ${variable} is not set, and there is no stored secret to keep. Set the variable.`,
-      )
+    const secret = referencedSecret(`${field}.${name}`, settings[name], before[stores] === true, env, say)
+    if (secret === undefined) delete settings[name]
+    else settings[name] = secret
   }
   return settings
 }
@@ -72,24 +74,14 @@ export function resolvedSecrets(
   given: Record<string, unknown>,
   stored: JsonObject | undefined,
   env: Environment,
-  say: { problem: (sentence: string) => void; remark: (sentence: string) => void },
+  say: Say,
 ): Record<string, string | null> {
   const before = isObject(stored?.['secrets']) ? Object.keys(stored['secrets']) : []
   const secrets: Record<string, string | null> = {}
   for (const name of before) if (!Object.hasOwn(given, name)) secrets[name] = null
   for (const [name, reference] of Object.entries(given)) {
-    const variable = onlyReference(reference)
-    if (variable === undefined) {
-      say.problem(`secrets.${name} must be a reference such as \${NAME}. The file must not contain secrets.`)
-      continue
-    }
-    const value = valueOf(variable, env)
-    if (value !== undefined) secrets[name] = value
-    else if (before.includes(name)) say.remark(`secrets.${name} stays unchanged, because the environment variable ${variable} is not set.`)
-    else
-      say.problem(
-        `secrets.${name}: the environment variable ${variable} is not set, and there is no stored secret to keep. Set the variable.`,
-      )
+    const secret = referencedSecret(`secrets.${name}`, reference, before.includes(name), env, say)
+    if (secret !== undefined) secrets[name] = secret
   }
   return secrets
 }

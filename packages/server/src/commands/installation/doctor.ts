@@ -53,16 +53,20 @@ export const doctor: Command = {
   },
 }
 
+function check(name: string, state: Check['state'], message: string, advice: string | null = null, ms?: number): Check {
+  return { name, state, message, advice, ...(ms === undefined ? {} : { ms }) }
+}
+
 function checkConfiguration({ env, flag }: Call): { config: Config | null; checks: Check[] } {
   const store = flag('store')
   const result = readConfig(env, store === undefined ? {} : { store })
   const name = 'configuration'
   if (result.kind === 'problems') {
     const advice = 'Correct the setting before you start the service in this environment.'
-    return { config: null, checks: result.problems.map(({ message }) => ({ name, state: 'bad', message, advice })) }
+    return { config: null, checks: result.problems.map(({ message }) => check(name, 'bad', message, advice)) }
   }
-  const warnings: Check[] = result.warnings.map((message) => ({ name, state: 'warning', message, advice: null }))
-  const good: Check = { name, state: 'good', message: 'The settings in this environment are valid.', advice: null }
+  const warnings = result.warnings.map((message) => check(name, 'warning', message))
+  const good = check(name, 'good', 'The settings in this environment are valid.')
   return { config: result.config, checks: warnings.length > 0 ? warnings : [good] }
 }
 
@@ -73,202 +77,117 @@ async function checkService(call: Call): Promise<{ reached: boolean; checks: Che
     const answer = await call.api.get('/api/diagnostics')
     // The service reads its clock at the end of its checks.
     const behindMs = Date.now() - Date.parse(String(answer['at']))
-    const own = VERSION
     const theirs = String(answer['version'])
-    const checks: Check[] = [
-      {
-        name: 'service',
-        state: 'good',
-        message: `The service at ${url} responds: version ${theirs}, started at ${String(answer['startedAt'])}.`,
-        advice: null,
-        ms: Date.now() - beforeMs,
-      },
-      ...(own === theirs
-        ? []
-        : [
-            {
-              name: 'version',
-              state: 'warning',
-              message: `The service has version ${theirs}, but this command has version ${own}.`,
-              advice: 'Use the same version of both.',
-            } as const,
-          ]),
+    const responds = `The service at ${url} responds: version ${theirs}, started at ${String(answer['startedAt'])}.`
+    const differs = `The service has version ${theirs}, but this command has version ${VERSION}.`
+    const checks = [
+      check('service', 'good', responds, null, Date.now() - beforeMs),
+      ...(VERSION === theirs ? [] : [check('version', 'warning', differs, 'Use the same version of both.')]),
       checkClocks(behindMs),
     ]
     return { reached: true, checks: [...checks, ...(answer['checks'] as unknown as Check[])] }
   } catch (error) {
     if (!(error instanceof CommandProblem) || call.signal.aborted) throw error
     const reached = error instanceof ApiProblem
-    const advice = reached
-      ? 'Set SWITCHYARD_TOKEN to an admin token.'
-      : 'Start the service with `switchyard serve`, or give the URL of a running one with --url.'
-    return {
-      reached,
-      checks: [
-        {
-          name: 'service',
-          state: 'bad',
-          message: error.message,
-          advice: reached && error.status >= 500 ? 'Check the log of the service.' : advice,
-        },
-      ],
-    }
+    const advice = !reached
+      ? 'Start the service with `switchyard serve`, or give the URL of a running one with --url.'
+      : error.status >= 500
+        ? 'Check the log of the service.'
+        : 'Set SWITCHYARD_TOKEN to an admin token.'
+    return { reached, checks: [check('service', 'bad', error.message, advice)] }
   }
 }
 
 function checkClocks(behindMs: number, whose = 'the service'): Check {
   const name = 'clock_difference'
-  if (Math.abs(behindMs) <= CLOCK_TOLERANCE_MS)
-    return { name, state: 'good', message: `The clock of ${whose} and the local clock agree.`, advice: null }
+  if (Math.abs(behindMs) <= CLOCK_TOLERANCE_MS) return check(name, 'good', `The clock of ${whose} and the local clock agree.`)
   const message = `The clock of ${whose} is ${Math.round(Math.abs(behindMs) / 1_000)} s ${behindMs > 0 ? 'behind' : 'ahead of'} the local clock.`
-  return {
-    name,
-    state: 'warning',
-    message,
-    advice: 'Synchronise both with NTP. Receivers reject signatures with a timestamp that is far off.',
-  }
+  return check(name, 'warning', message, 'Synchronise both with NTP. Receivers reject signatures with a timestamp that is far off.')
 }
 
 // ── Without a service ───────────────────────────────────────────────────────────────────────────────────────────────
 
+const NO_STORE_ADVICE = 'If there should be one, correct SWITCHYARD_STORE. The first start of a service creates the store.'
+
 async function checkFile(config: Config): Promise<Check[]> {
   if (config.store.kind !== 'sqlite') return checkServer(config.store.url)
   const path = resolve(config.store.path)
-  if (!existsSync(path)) {
-    const advice = 'If there should be one, correct SWITCHYARD_STORE. The first start of a service creates the store.'
-    return [{ name: 'store', state: 'warning', message: `There is no store at ${path}.`, advice }]
-  }
+  if (!existsSync(path)) return [check('store', 'warning', `There is no store at ${path}.`, NO_STORE_ADVICE)]
   const { inspectStoreFile, isStoreInUse } = await import('../../installation/maintenance.ts')
   if (isStoreInUse(path)) {
     const advice = 'A service uses this store, but not at the URL above. Give its URL with --url.'
-    return [{ name: 'store', state: 'warning', message: `${path} is in use.`, advice }]
+    return [check('store', 'warning', `${path} is in use.`, advice)]
   }
-  const checks: Check[] = []
   const key = localKey(config, config.store.path)
   const startedAtMs = performance.now()
+  const integrity = 'store_integrity'
   try {
     const inspection = await inspectStoreFile(path, FILE_DEADLINE_MS)
     const ms = Math.round(performance.now() - startedAtMs)
     if (inspection === undefined)
-      return [
-        {
-          name: 'store_integrity',
-          state: 'unknown',
-          message: `Reading ${path} took longer than ${FILE_DEADLINE_MS / 60_000} minutes.`,
-          advice: null,
-          ms,
-        },
-      ]
+      return [check(integrity, 'unknown', `Reading ${path} took longer than ${FILE_DEADLINE_MS / 60_000} minutes.`, null, ms)]
     const { problems, recount, secretKeyIds } = inspection
-    if (problems.length > 0)
-      return [
-        {
-          name: 'store_integrity',
-          state: 'bad',
-          message: `${path} is damaged: ${problems.slice(0, 3).join('; ')}.`,
-          advice: 'Keep the damaged file, and restore the latest good backup.',
-          ms,
-        },
-      ]
-    checks.push({ name: 'store_integrity', state: 'good', message: `${path} is intact.`, advice: null, ms })
+    if (problems.length > 0) {
+      const advice = 'Keep the damaged file, and restore the latest good backup.'
+      return [check(integrity, 'bad', `${path} is damaged: ${problems.slice(0, 3).join('; ')}.`, advice, ms)]
+    }
     const unequal = bookProblems(inspection)
-    const advice = 'This is a bug. Keep a copy of the file, and report it.'
-    checks.push(
+    const differs = `The ledger differs from a recount of the rows: ${unequal.slice(0, 3).join('; ')}.`
+    return [
+      check(integrity, 'good', `${path} is intact.`, null, ms),
       unequal.length === 0
-        ? {
-            name: 'ledger',
-            state: 'good',
-            message: `The ledger matches a recount of the rows: ${counted(recount.length, 'destination')}.`,
-            advice: null,
-          }
-        : {
-            name: 'ledger',
-            state: 'bad',
-            message: `The ledger differs from a recount of the rows: ${unequal.slice(0, 3).join('; ')}.`,
-            advice,
-          },
-    )
-    checks.push(...checkKey(key, `${path}.key`, secretKeyIds))
+        ? check('ledger', 'good', `The ledger matches a recount of the rows: ${counted(recount.length, 'destination')}.`)
+        : check('ledger', 'bad', differs, 'This is a bug. Keep a copy of the file, and report it.'),
+      ...checkKey(key, `${path}.key`, secretKeyIds),
+    ]
   } catch (error) {
-    checks.push({
-      name: 'store_integrity',
-      state: 'bad',
-      message: `Cannot read ${path}: ${(error as Error).message}.`,
-      advice: 'Check that it is a Switchyard store and that you have permission to read it.',
-    })
+    const advice = 'Check that it is a Switchyard store and that you have permission to read it.'
+    return [check(integrity, 'bad', `Cannot read ${path}: ${(error as Error).message}.`, advice)]
   }
-  return checks
 }
 
 async function checkServer(url: string): Promise<Check[]> {
   const { inspectServer, placeOfServer } = await import('../../installation/maintenance.ts')
-  const name = 'store'
   const place = placeOfServer(url)
   try {
     const { facts, nodes } = await inspectServer(url)
     const { used, max } = facts.connections
-    const responds: Check = {
-      name,
-      state: 'good',
-      message: `PostgreSQL ${facts.version} at ${place} responds; ${used} of ${max} connections are in use.`,
-      advice: null,
-    }
-    const clocks = checkClocks(-facts.clockAheadMs, 'PostgreSQL')
-    if (nodes === null) {
-      const advice = 'If there should be one, correct SWITCHYARD_STORE. The first start of a service creates the store.'
-      return [responds, clocks, { name: 'nodes', state: 'warning', message: `There is no Switchyard store in ${place}.`, advice }]
-    }
-    const names = nodes.map((node) => node.name).join(', ')
-    const alive: Check =
-      nodes.length === 0
-        ? {
-            name: 'nodes',
-            state: 'warning',
-            message: 'No node is running.',
-            advice: 'Start one with `switchyard serve`. The ledger can be checked only through a node.',
-          }
-        : {
-            name: 'nodes',
-            state: 'warning',
-            message: `These nodes are running: ${names}.`,
-            advice: 'Give the URL of one of them with --url to check the rest.',
-          }
-    return [responds, clocks, alive]
+    const responds = `PostgreSQL ${facts.version} at ${place} responds; ${used} of ${max} connections are in use.`
+    return [check('store', 'good', responds), checkClocks(-facts.clockAheadMs, 'PostgreSQL'), checkNodes(place, nodes)]
   } catch (error) {
     const advice = 'Check that the server is running, and that host, port, user, password and database are correct.'
-    return [{ name, state: 'bad', message: `The store at ${place} cannot be used: ${(error as Error).message}.`, advice }]
+    return [check('store', 'bad', `The store at ${place} cannot be used: ${(error as Error).message}.`, advice)]
   }
 }
 
+/** `nodes` is null if the database has no store. */
+function checkNodes(place: string, nodes: readonly { name: string }[] | null): Check {
+  const warn = (message: string, advice: string): Check => check('nodes', 'warning', message, advice)
+  if (nodes === null) return warn(`There is no Switchyard store in ${place}.`, NO_STORE_ADVICE)
+  if (nodes.length === 0)
+    return warn('No node is running.', 'Start one with `switchyard serve`. The ledger can be checked only through a node.')
+  const names = nodes.map(({ name }) => name).join(', ')
+  return warn(`These nodes are running: ${names}.`, 'Give the URL of one of them with --url to check the rest.')
+}
+
 function checkKey(key: ReturnType<typeof localKey>, path: string, secretKeyIds: readonly string[]): Check[] {
-  const name = 'secret_key'
+  const bad = (message: string, advice: string): Check[] => [check('secret_key', 'bad', message, advice)]
   if (key === undefined) {
     if (secretKeyIds.length === 0) return []
     const advice = `Restore it to ${path}, or set SWITCHYARD_SECRET_KEY to it.`
-    return [{ name, state: 'bad', message: 'The key that decrypts the stored secrets was not found.', advice }]
+    return bad('The key that decrypts the stored secrets was not found.', advice)
   }
+  const where = key.path ?? 'SWITCHYARD_SECRET_KEY'
   if (!canDecrypt(key, secretKeyIds)) {
-    const where = key.path ?? 'SWITCHYARD_SECRET_KEY'
-    return [
-      {
-        name,
-        state: 'bad',
-        message: `The key in ${where} is not the one that encrypts the stored secrets.`,
-        advice: 'Find the right key: the service does not start with this one.',
-      },
-    ]
+    const advice = 'Find the right key: the service does not start with this one.'
+    return bad(`The key in ${where} is not the one that encrypts the stored secrets.`, advice)
   }
   const mode = key.path === null ? 0 : statSync(key.path).mode & 0o777
-  if ((mode & 0o077) !== 0 && process.platform !== 'win32')
-    return [
-      {
-        name,
-        state: 'bad',
-        message: `Other users can read the key that encrypts stored secrets: ${key.path} has mode ${mode.toString(8)}.`,
-        advice: `Run chmod 600 ${key.path}`,
-      },
-    ]
-  return [{ name, state: 'good', message: `The key in ${key.path ?? 'SWITCHYARD_SECRET_KEY'} decrypts the stored secrets.`, advice: null }]
+  if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
+    const message = `Other users can read the key that encrypts stored secrets: ${key.path} has mode ${mode.toString(8)}.`
+    return bad(message, `Run chmod 600 ${key.path}`)
+  }
+  return [check('secret_key', 'good', `The key in ${where} decrypts the stored secrets.`)]
 }
 
 function show({ out }: Call, { state, message, advice }: Check): void {

@@ -1,11 +1,12 @@
 // `switchyard listen`: runs a local webhook receiver that prints the messages it gets. With --connect it also creates a destination for
 // itself in the service, and deletes it at the end.
 
+import { counted } from '../../api/counted.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { controlToken } from '../line/global-flags.ts'
 import { readSecret } from '../line/input.ts'
 import type { Output } from '../line/output.ts'
-import { at, idOf } from '../line/references.ts'
+import { at, idsOf } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 import { createApi } from '../service/api.ts'
 import type { Arrival, ArrivedMessage, Misbehaviour, RunningReceiver, Signature } from './receiver.ts'
@@ -169,8 +170,7 @@ function listenProblem({ code, message }: NodeJS.ErrnoException, call: Call): Co
 /** Creates the destination. Returns a function that deletes it, which must also work after Ctrl-C has aborted all other calls. */
 async function connect(call: Call, { url }: RunningReceiver, secrets: Secrets): Promise<() => Promise<void>> {
   const names = call.flags('source').length > 0 ? call.flags('source') : ['default']
-  const sourceIds: string[] = []
-  for (const name of names) sourceIds.push(await idOf(call.api, 'source', name))
+  const sourceIds = await idsOf(call.api, 'source', names)
   const name = `listen at ${new URL(url).host}, process ${process.pid}`
   const destination = await call.api.post('/api/destinations', { name, sourceIds, urls: [url], ...secrets })
   const id = String(destination['id'])
@@ -271,23 +271,14 @@ function answerText(out: Output, { status, misbehaviour }: Arrival): string {
 }
 
 function jsonOf(arrival: Arrival, verbose: boolean): object {
-  const { number, atMs, batch, attempt, replay, signature, status, misbehaviour, method, path, headers, messages } = arrival
-  return {
-    number,
-    at: new Date(atMs).toISOString(),
-    batch,
-    attempt,
-    replay,
-    signature,
-    status,
-    misbehaviour,
-    messages: verbose ? messages : messages.map(withoutBody),
-    ...(verbose ? { method, path, headers } : {}),
-  }
+  const { atMs, text: _, method, path, headers, messages, ...shown } = arrival
+  const at = new Date(atMs).toISOString()
+  return verbose ? { at, ...shown, method, path, headers, messages } : { at, ...shown, messages: messages.map(withoutBody) }
 }
 
-function withoutBody({ type, event, userId, anonymousId, messageId, duplicate }: ArrivedMessage): object {
-  return { type, event, userId, anonymousId, messageId, duplicate }
+function withoutBody(message: ArrivedMessage): object {
+  const { body: _, ...shown } = message
+  return shown
 }
 
 function described({ misbehaviour, status, share }: Failures): string {
@@ -303,6 +294,5 @@ function described({ misbehaviour, status, share }: Failures): string {
 function summary(tally: Tally, checked: boolean): string {
   const { requests, messages, duplicates, bad, good, missing, wrong } = tally
   const signatures = checked ? ` Signatures: ${good} valid, ${missing} missing, ${wrong} invalid.` : ''
-  const many = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
-  return `${many(requests, 'request')} with ${many(messages, 'message')}, ${many(duplicates, 'duplicate')}; ${bad} failed.${signatures}`
+  return `${counted(requests, 'request')} with ${counted(messages, 'message')}, ${counted(duplicates, 'duplicate')}; ${bad} failed.${signatures}`
 }

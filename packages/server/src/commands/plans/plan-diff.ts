@@ -3,10 +3,10 @@
 import type { TrackingPlan } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
 import { comparePlans, type PlanChange } from '../../plans/compare-plans.ts'
-import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Call, type Command, EXIT } from '../line/command.ts'
 import { at, idsOf } from '../line/references.ts'
 import { ApiProblem } from '../service/api.ts'
-import { limitRemark, messageFlags, orProblem, PLAN_FILE, planNamed, planOf, readMessages, readPlan } from './plan-input.ts'
+import { learnPlan, messageFlags, orProblem, PLAN_FILE, planNamed, planOf, readPlan } from './plan-input.ts'
 
 const USUAL_PERIOD = '7d'
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const
@@ -31,7 +31,7 @@ export const planDiff: Command = {
       if (stored === undefined) call.out.remark(`The service has no plan ${plan.name}. Applying the file creates it.`)
       const before: TrackingPlan = stored === undefined ? { name: plan.name, unplanned: 'allow', rules: [] } : planOf(stored)
       changes.push(...comparePlans(before, plan), ...(await sourceChanges(call, (stored?.['sourceIds'] ?? []) as string[], sources)))
-    } else changes.push(...comparePlans(await learnedPlan(call, source), plan))
+    } else changes.push(...comparePlans((await learnPlan(call, USUAL_PERIOD, source)).plan, plan))
     show(call, changes)
     return changes.length === 0 ? EXIT.ok : EXIT.differs
   },
@@ -74,22 +74,6 @@ export const planApply: Command = {
     }
     return EXIT.ok
   },
-}
-
-async function learnedPlan(call: Call, source: string): Promise<TrackingPlan> {
-  const { PlanLearner } = await import('../../plans/learn-plan.ts')
-  const learner = new PlanLearner()
-  const { isMore } = await readMessages(call, { sources: [source], defaultPeriod: USUAL_PERIOD, what: 'Reading messages' }, (message) =>
-    learner.add(message),
-  )
-  limitRemark(call, isMore)
-  const { plan, messages } = learner.learned(source)
-  if (messages === 0)
-    throw new CommandProblem(
-      `The source ${source} sent no messages in this period that a plan can describe. Use a longer --from.`,
-      EXIT.notFound,
-    )
-  return plan
 }
 
 /** `sources` as in the file, by id or name. */

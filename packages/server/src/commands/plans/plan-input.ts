@@ -5,7 +5,7 @@ import type { PlanFile } from '../../plans/plan-file.ts'
 import { type Argument, type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
 import { readFileText } from '../line/input.ts'
 import { periodOf } from '../line/listing.ts'
-import { idOf } from '../line/references.ts'
+import { idsOf } from '../line/references.ts'
 import { parseCount, parseTimeFlag } from '../line/times.ts'
 
 export const PLAN_FILE: Argument = { name: 'FILE', description: 'The plan as a YAML file; - reads it from stdin.' }
@@ -78,8 +78,7 @@ export async function readMessages(
   const { api, flag, out } = call
   const { from = parseTimeFlag('from', defaultPeriod), to } = periodOf(call)
   const limit = parseCount('limit', flag('limit') ?? String(USUAL_LIMIT))
-  const ids: string[] = []
-  for (const source of sources) ids.push(await idOf(api, 'source', source))
+  const ids = await idsOf(api, 'source', sources)
   const progress = out.progress(what)
   let read = 0
   let isMore = false
@@ -101,6 +100,22 @@ export async function readMessages(
     progress.end()
   }
   return { read, isMore }
+}
+
+/** Learns a plan from the messages of a source. Throws if there are none. */
+export async function learnPlan(call: Call, defaultPeriod: string, source: string, name = source) {
+  const { PlanLearner } = await import('../../plans/learn-plan.ts')
+  const learner = new PlanLearner()
+  const about = { sources: [source], defaultPeriod, what: 'Reading messages' }
+  const { isMore } = await readMessages(call, about, (message) => learner.add(message))
+  const learned = learner.learned(name)
+  if (learned.messages === 0)
+    throw new CommandProblem(
+      `The source ${source} sent no messages in this period that a plan can describe. Use a longer --from.`,
+      EXIT.notFound,
+    )
+  limitRemark(call, isMore)
+  return { ...learned, isMore }
 }
 
 /** 12000 → 12,000. */

@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { counted } from '../../api/counted.ts'
 import { type Command, CommandProblem, EXIT } from '../line/command.ts'
-import { limitRemark, messageFlags, readMessages, thousands } from './plan-input.ts'
+import { learnPlan, messageFlags, thousands } from './plan-input.ts'
 
 const USUAL_PERIOD = '7d'
 
@@ -24,18 +24,8 @@ export const planLearn: Command = {
     const { flag, out, json } = call
     const source = flag('source')
     if (source === undefined) throw new CommandProblem('--source is required: the source whose messages to read.', EXIT.usage)
-    const [{ PlanLearner }, { planText }] = await Promise.all([import('../../plans/learn-plan.ts'), import('../../plans/plan-file.ts')])
-    const learner = new PlanLearner()
-    const { isMore } = await readMessages(call, { sources: [source], defaultPeriod: USUAL_PERIOD, what: 'Reading messages' }, (message) =>
-      learner.add(message),
-    )
-    const { plan, messages, leftOut } = learner.learned(flag('name') ?? source)
-    if (messages === 0)
-      throw new CommandProblem(
-        `The source ${source} sent no messages in this period that a plan can describe. Use a longer --from.`,
-        EXIT.notFound,
-      )
-    limitRemark(call, isMore)
+    const { planText } = await import('../../plans/plan-file.ts')
+    const { plan, messages, leftOut, isMore } = await learnPlan(call, USUAL_PERIOD, source, flag('name'))
     if (leftOut.events > 0)
       out.remark(
         `${counted(leftOut.events, 'event has', 'events have')} no rule, because the names look generated or because there are too many; they have ${counted(leftOut.messages, 'message')}. The plan allows events without a rule.`,

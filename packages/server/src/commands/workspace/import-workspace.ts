@@ -4,6 +4,8 @@
 
 import { statSync } from 'node:fs'
 import type { JsonObject } from '@switchyard/protocol'
+import { isObject } from '../../api/configuration-export.ts'
+import { counted } from '../../api/counted.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
 import { readEnvironment, readFileText, readObjectFile } from '../line/input.ts'
 import { type Api, ApiProblem } from '../service/api.ts'
@@ -230,10 +232,6 @@ function summaryOf(plan: WorkspacePlan, dryRun: boolean): string {
   ].join(' ')
 }
 
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
-}
-
 function sentence(count: number, what: string): string[] {
   return count === 0
     ? []
@@ -241,39 +239,15 @@ function sentence(count: number, what: string): string[] {
 }
 
 function jsonOf({ sources, destinations, others }: WorkspacePlan, secrets: object, dryRun: boolean): object {
-  return {
-    dryRun,
-    sources: sources.map(({ name, segmentId, id, outcome, reason, notes, writeKeys }) => ({
-      name,
-      segmentId,
-      id,
-      outcome,
-      reason,
-      notes,
-      writeKeys,
-    })),
-    destinations: destinations.map(({ name, segmentId, integration, source, outcome, reason, notes, secrets: missing, subscriptions }) => ({
-      name,
-      segmentId,
-      integration,
-      source: source?.name ?? null,
-      outcome,
-      reason,
-      notes,
-      missingSecrets: missing,
-      subscriptions: subscriptions.map((each) => ({
-        name: each.name,
-        action: each.action,
-        outcome: each.outcome,
-        reason: each.reason,
-        notes: each.notes,
-      })),
-    })),
-    others,
-    secrets,
-  }
+  return { dryRun, sources: sources.map(withoutBody), destinations: destinations.map(destinationJson), others, secrets }
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function destinationJson(destination: PlannedDestination): object {
+  const { enabled: _, settings: __, source, secrets: missingSecrets, subscriptions, ...shown } = destination
+  return { ...shown, source: source?.name ?? null, missingSecrets, subscriptions: subscriptions.map(withoutBody) }
+}
+
+function withoutBody<T extends { body: object }>(planned: T): Omit<T, 'body'> {
+  const { body: _, ...shown } = planned
+  return shown
 }
