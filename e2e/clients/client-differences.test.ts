@@ -25,7 +25,7 @@ interface Seen {
   failure: { code?: string; message?: string; reason?: { message?: string } } | undefined
 }
 
-/** One message through each client, to a service that gives these answers, the last of them for ever. */
+/** Sends one message with each client to a service that gives these answers, and repeats the last one. */
 async function sendOne(answers: PlannedAnswer[], settings: object = {}): Promise<{ theirs: Seen; ours: Seen }> {
   const send = async (Client: typeof Theirs): Promise<Seen> => {
     await using server = await startTrackingServer((_request, number) => answers[Math.min(number, answers.length) - 1])
@@ -121,7 +121,7 @@ test(row('Overlapping `flush()`'), async (t) => {
     const second = analytics.flush().then(() => {
       isResolved = true
     })
-    // A turn of the event loop is all that a flush which does not wait needs.
+    // A flush that does not wait needs only one turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve))
     assert.equal(isResolved, !waits)
     open()

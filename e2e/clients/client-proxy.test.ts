@@ -31,7 +31,7 @@ const answer: RequestListener = (incoming, response) => {
 const plain = createServer(answer)
 const secure = createTlsServer({ key: certificate.key, cert: certificate.cert }, answer)
 
-/** What the proxy was asked for: CONNECT with host and port, or a whole URL. */
+/** The requests to the proxy: CONNECT with host and port, or a whole URL. */
 let asked: string[] = []
 let credentials: (string | undefined)[] = []
 const proxy = createServer((incoming, response) => {
@@ -74,7 +74,7 @@ after(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** In a process of its own, which must end: the runtime reads these variables when it starts. */
+/** In a separate process, which must end, because the runtime reads these variables when it starts. */
 async function runClient(host: string, variables: Record<string, string>, settings: object, close: object, before = '') {
   const program = `
     ${before}
@@ -146,7 +146,7 @@ test('NODE_USE_ENV_PROXY can be set by the program before it creates the client'
   assert.deepEqual(asked, [requests.http])
 })
 
-/** Counts connections, and treats each as `behave` says. */
+/** Counts connections, and passes each to `behave`. */
 async function startBadProxy(behave: (socket: Socket) => void) {
   const bad = { connections: 0, url: '' }
   const sockets = new Set<Socket>()

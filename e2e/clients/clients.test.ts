@@ -1,5 +1,5 @@
-// The whole way from a program to a webhook: the client library against the service and a receiver behind it. Every call
-// arrives, once, as what it was. The clients that others publish are in compatibility/.
+// From a program to a webhook: the client library, the service and a receiver. Every call arrives once, with its content. Third-party
+// clients are tested in compatibility/.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -25,7 +25,7 @@ describe(name, () => {
   test('every message arrives at the webhook once', async () => {
     await using receiver = await startReceiver()
     const wiring = await wire(service, { urls: [receiver.url] })
-    // The calls below are written for the public client that it takes the place of; ours takes them as they are.
+    // These calls were written for the public client that ours replaces.
     const analytics = new Analytics({ writeKey: wiring.writeKey, host: service.url }) as unknown as PublicClient
     const errors: unknown[] = []
     analytics.on('error', (error) => errors.push(error))
@@ -77,7 +77,7 @@ describe(name, () => {
     assert.deepEqual([one('alias')['Previous ID'], one('alias')['User ID']], ['a-1', 'u-2'])
   })
 
-  test('a batch whose answer was lost is sent again by the client, and still arrives once', async () => {
+  test('the client sends a batch again if the response was lost, and it arrives once', async () => {
     await using receiver = await startReceiver()
     const wiring = await wire(service, { urls: [receiver.url] })
     let lost = 0

@@ -1,15 +1,15 @@
-// The tracking API as these tests need it, on the client's own test server: takes every batch, refuses the write key
-// `refused`, and gives out one access token. It judges no message: that is the service's.
+// A tracking API for these tests, on the client's test server: accepts every batch, rejects the write key `refused`, and issues one access
+// token. It does not validate messages, as the service does.
 
 import { type PlannedAnswer, type ReceivedMessage, startTrackingServer } from '../../packages/node/test/tracking-server.ts'
 
 export interface TrackingEndpoint {
   url: string
-  /** Those taken, in the order of their arrival. */
+  /** Accepted messages, in the order of arrival. */
   messages: ReceivedMessage[]
-  /** Headers of each batch that was taken. */
+  /** The headers of each accepted batch. */
   headers: Record<string, string>[]
-  /** Forms that a token was asked for with. */
+  /** The form of each request for a token. */
   tokenForms: URLSearchParams[]
   close(): Promise<void>
 }

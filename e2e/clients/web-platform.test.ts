@@ -1,5 +1,5 @@
-// The client where there is no Node.js: bundled as edge runtimes bundle it, and run in a context that has the web's
-// globals and nothing else. Whatever in the shared code reaches for process, Buffer or a module of Node.js fails here.
+// The client without Node.js: bundled as for edge runtimes, and run in a context that has only the web's globals. Shared code that uses
+// process, Buffer or a module of Node.js fails here.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, verify } from 'node:crypto'
@@ -75,7 +75,7 @@ async function withEndpoint(use: (endpoint: TrackingEndpoint) => Promise<void>):
   }
 }
 
-test('the bundle has no module of Node.js in it', () => {
+test('the bundle contains no module of Node.js', () => {
   const inputs = Object.keys(metafile.inputs)
   assert.ok(inputs.some((path) => path.endsWith('src/platform/web.ts')))
   assert.deepEqual(
@@ -89,10 +89,10 @@ test('the bundle has no module of Node.js in it', () => {
   assert.doesNotMatch(bundle, /['"]node:/)
 })
 
-/** An object of the other context, as one of this: equality looks at prototypes. */
+/** Copies an object of the other context into this one, because deepEqual compares prototypes. */
 const here = (value: object): object => ({ ...value })
 
-test('calls arrive through fetch', () =>
+test('calls are sent with fetch', () =>
   withEndpoint(async ({ url, messages, headers }) => {
     const { client, fetched, warnings } = edgeRuntime()
     const analytics = new client.Analytics({ writeKey: 'edge', host: url })
@@ -114,7 +114,7 @@ test('calls arrive through fetch', () =>
     assert.deepEqual(warnings, [])
   }))
 
-test('a failure that nobody listens to is a warning on the console', () =>
+test('an error without a listener is a warning on the console', () =>
   withEndpoint(async ({ url }) => {
     const { client, warnings } = edgeRuntime()
     const analytics = new client.Analytics({ writeKey: REFUSED_KEY, host: url, maxRetries: 0 })
@@ -129,7 +129,7 @@ for (const [alg, pair] of [
   ['ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' })],
   ['EdDSA', generateKeyPairSync('ed25519')],
 ] as const) {
-  test(`a token is asked for with an assertion that WebCrypto signed: ${alg}`, () =>
+  test(`a token is requested with an assertion signed by WebCrypto: ${alg}`, () =>
     withEndpoint(async ({ url, messages, headers, tokenForms }) => {
       const { publicKey: key, privateKey } = pair
       const clientKey = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -161,7 +161,7 @@ test('gzip compresses with the web’s own streams', () =>
     assert.equal(messages.length, 1)
   }))
 
-test('settings that need a disk or a process are refused at once, and a key in another form fails messages', async () => {
+test('settings that need a disk or a process are refused at once, and with a key in another format messages fail', async () => {
   const { client } = edgeRuntime()
   const oauthSettings = { clientId: 'app', clientKey: 'not a key', keyId: 'key-1' }
   assert.throws(() => new client.Analytics({ writeKey: 'edge', spool: { dir: 'spool' } }), {

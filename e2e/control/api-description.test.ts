@@ -30,14 +30,14 @@ before(async () => {
 })
 after(() => service[Symbol.asyncDispose]())
 
-/** What answers for everything else under a prefix is no path of its own, HEAD goes with GET, and OPTIONS is asked by browsers before POST. */
+/** Not described: catch-all routes, HEAD, which belongs to GET, and OPTIONS, which browsers send before POST. */
 function isOwnPath({ method, url }: Served): boolean {
   return method !== 'HEAD' && method !== 'OPTIONS' && !url.endsWith('*')
 }
 
-/** Where somebody is sent on. */
+/** Redirects. */
 const REDIRECTS = new Set(['/docs', '/docs/api'])
-/** The dashboard: pages for people and the files that they load, no part of the API. */
+/** The dashboard: its pages and their files are not part of the API. */
 const DASHBOARD = new Set([...PAGE_PATHS, ...FILE_PATHS])
 
 test('every path that is served is described, and every path that is described is served', () => {
@@ -51,13 +51,13 @@ test('every path that is served is described, and every path that is described i
   assert.deepEqual([...new Set(real)].sort(), said.sort())
 })
 
-test('the document that is given out to everybody is whole, and the same that a token gets', async () => {
+test('the public description is complete, and the same as with a token', async () => {
   assert.deepEqual(documentProblems(document), [])
   assert.deepEqual(await service.api('/openapi.json'), document)
   assert.equal((await fetch(`${service.url}/api/openapi.json`)).status, 401)
 })
 
-test('paths besides the control API answer as described', async () => {
+test('paths outside the control API answer as described', async () => {
   const { writeKey } = await wire(service)
   const basic = { authorization: `Basic ${btoa(`${writeKey}:`)}` }
   const off = await service.api<{ id: string; writeKeys: string[] }>('/sources', { method: 'POST', body: { name: 'off', enabled: false } })
@@ -124,7 +124,7 @@ test('too many pipelined requests for a public file close that connection, and n
   let answered = ''
   socket.on('data', (chunk: Buffer) => {
     answered += chunk.toString('latin1').replaceAll(/[^]*?(HTTP|$)/g, '$1')
-    // Without a bound all of them are answered, and the connection stays.
+    // Without a limit all of them would be answered, and the connection would stay open.
     if (answered.length > 4 * MAX_UNANSWERED) socket.destroy(new Error('too many answers'))
   })
   const failed: string[] = []
@@ -140,7 +140,7 @@ test('the service does not wait for the body of a request to an unknown path', a
   assert.match(await exchange(`${head}{"a":`), /^HTTP\/1.1 404 /)
 })
 
-test('paths that cannot be meant are refused in the one shape, before and after the router', async () => {
+test('malformed paths are refused with the usual error body, before and after the router', async () => {
   for (const [target, status, code] of [
     ['/api/../api/sources', 404, 'not_found'],
     ['//api/sources', 404, 'not_found'],
@@ -160,7 +160,7 @@ test('paths that cannot be meant are refused in the one shape, before and after 
   }
 })
 
-test('the documentation without a slash at its end is sent on to the one with', async () => {
+test('the documentation without a slash at its end redirects to the one with a slash', async () => {
   const response = await fetch(`${service.url}/docs?x=1`, { redirect: 'manual' })
   assert.deepEqual([response.status, response.headers.get('location')], [308, '/docs/?x=1'])
 })

@@ -1,5 +1,5 @@
-// Concurrent changes of the configuration: on two nodes that share a PostgreSQL database, and on one service with
-// SQLite. Every change that was acknowledged must be there afterwards, and what was removed must stay removed.
+// Concurrent changes of the configuration: on two nodes that share a PostgreSQL database, and on one service with SQLite. Every
+// acknowledged change must be there afterwards, and what was removed must stay removed.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -24,9 +24,9 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 type Api = <T = unknown>(path: string, init?: { method?: string; body?: unknown }) => Promise<T>
 
 interface Pair extends AsyncDisposable {
-  /** Of the second. */
+  /** The same for the second node. */
   url: string
-  /** Two ways to the same configuration: of two nodes, or twice of the same service. */
+  /** Two APIs with the same configuration: those of two nodes, or twice the one of a service. */
   one: Api
   other: Api
 }
@@ -67,7 +67,7 @@ async function oneService(): Promise<Pair> {
   }
 }
 
-/** Both sides show it as wanted, once they had time to hear of it. */
+/** Waits until both sides show it as wanted. */
 async function settled({ one, other }: Pair, path: string, isWanted: (seen: Shown) => boolean): Promise<void> {
   const ask = (api: Api): Promise<Shown | undefined> => api<Shown>(path).catch(() => undefined)
   for (const api of [one, other])
@@ -80,7 +80,7 @@ async function settled({ one, other }: Pair, path: string, isWanted: (seen: Show
 
 const times = <T>(count: number, make: (nth: number) => T): T[] => Array.from({ length: count }, (_, nth) => make(nth))
 
-/** Refused with this code. */
+/** Asserts that the call is refused with this code. */
 async function refused(call: Promise<unknown>, code: string): Promise<void> {
   await assert.rejects(call, (error: Error) => error.message.includes(`"${code}"`) || assert.fail(error.message))
 }
@@ -195,7 +195,7 @@ for (const [name, start] of [
       await settled(pair, `/sources/${id}`, (source) => source.writeKeys.length === 100)
     })
 
-    test('keys of an OAuth application are added and removed side by side, and its revocation stays', async () => {
+    test('keys of an OAuth application are added and removed at the same time, and its revocation is kept', async () => {
       const publicKeyPem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
       const keys = times(8, (nth) => ({ id: `old-${nth}`, publicKeyPem }))
       const { id } = await pair.one<{ id: string }>('/oauth-apps', { method: 'POST', body: { name: 'app', keys } })
@@ -215,7 +215,7 @@ for (const [name, start] of [
       )
     })
 
-    test('concurrent changes of different fields of a destination are both made, also within batch', async () => {
+    test('concurrent changes of different fields of a destination are both applied, also within batch', async () => {
       const body = { name: 'orders', urls: ['https://example.com/'] }
       const { id } = await pair.one<{ id: string }>('/destinations', { method: 'POST', body })
       await settled(pair, `/destinations/${id}`, () => true)
@@ -236,7 +236,7 @@ for (const [name, start] of [
       }
     })
 
-    test('apply does not overwrite what somebody else changed after it read, and says so; the next run works', async () => {
+    test('apply does not overwrite changes that were made after it read, and says so; the next run works', async () => {
       const made = { name: 'applied', writeKeys: ['applied-1'] }
       const { id } = await pair.one<Source>('/sources', { method: 'POST', body: made })
       await settled(pair, `/sources/${id}`, () => true)
@@ -288,7 +288,7 @@ for (const [name, start] of [
       await settled(pair, `/destinations/${id}`, ({ headers }) => JSON.stringify(headers) === '{"X-Other":"2","X-Mine":"1"}')
     })
 
-    test('what one node has just created, the other can change, use and delete before it is notified', async () => {
+    test('a node can change, use and delete what another node has just created, before it is notified', async () => {
       const { id } = await pair.one<Source>('/sources', { method: 'POST', body: { name: 'fresh' } })
       const destination = { name: 'fresh', urls: ['https://example.com/'], sourceIds: [id] }
       const made = await pair.other<{ id: string }>('/destinations', { method: 'POST', body: destination })
@@ -306,7 +306,7 @@ for (const [name, start] of [
       await pair.one(`/destinations/${made.id}`, { method: 'DELETE' })
       await pair.other(`/oauth-apps/${app.id}`, { method: 'DELETE' })
       await pair.one(`/sources/${id}`, { method: 'DELETE' })
-      // And what is gone is gone for the other at once.
+      // What one node deletes is deleted for the other at once.
       await refused(pair.other('/destinations', { method: 'POST', body: destination }), 'invalid_field')
       await refused(pair.other('/oauth-apps', { method: 'POST', body: { name: 'app', sourceIds: [id] } }), 'invalid_field')
       await refused(pair.other('/suppressions', { method: 'POST', body: { userIds: ['u'], sourceIds: [id] } }), 'invalid_field')

@@ -1,4 +1,4 @@
-// How a destination does, answered by the control API: a test message sent now, its health, whether the books balance.
+// The state of a destination in the control API: a test message, its health, and whether the ledger is consistent.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -40,7 +40,7 @@ describe('The test of a destination', () => {
     assert.deepEqual(data, [], 'nothing is owed or recorded')
   })
 
-  test('of one that fails says how', async () => {
+  test('reports why it failed', async () => {
     const own = await startReceiver(() => ({ status: 500, body: 'oops' }))
     const wiring = await wire(service, { urls: [own.url, receiver.url] })
     type Answer = { success: boolean; attempts: AttemptView[] }
@@ -62,7 +62,7 @@ describe('The test of a destination', () => {
 })
 
 describe('Health and ledger', () => {
-  test('health: breaker, what is in flight and owed, recent success and latency, per URL as well', async () => {
+  test('health: circuit breaker, in flight, pending, recent success and latency, also by URL', async () => {
     const own = await startReceiver(({ path }) => (path === '/bad' ? { status: 500 } : undefined))
     const wiring = await wire(service, { urls: [`${own.url}good`, `${own.url}bad`] })
     const path = `/destinations/${wiring.destinationId}/health`
@@ -120,7 +120,7 @@ describe('Health and ledger', () => {
       [patient]: { owed: 9, delivered: 4, pending: 1, failed: 3, expired: 0, cancelled: 1, quarantined: 0 },
       [hasty]: { owed: 8, delivered: 4, pending: 0, failed: 2, expired: 2, cancelled: 0, quarantined: 0 },
     }
-    // What is deleted while it waits for a retry is cancelled when that comes due.
+    // A delivery that waits for a retry when its destination is deleted is cancelled when the retry is due.
     await own.later(5_000)
     for (const query of ['', '?recount=true']) {
       const { data, consistent } = await eventually(

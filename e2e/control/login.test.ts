@@ -1,5 +1,5 @@
-// The dashboard's login against a whole service: sessions over a restart and a change of the token, what a proxy says, what
-// other sites get, and what the log has of wrong tokens.
+// The dashboard's login, in a whole service: sessions after a restart and a change of the token, headers of proxies, requests from other
+// sites, and what is logged about wrong tokens.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
@@ -21,7 +21,7 @@ function cookieOf(response: Response): string {
 const statusWith = async (service: Service, cookie: string): Promise<number> =>
   (await call(service, '/api/session', { headers: { cookie } })).status
 
-test('a session outlives a restart and ends when the admin token is replaced', async () => {
+test('a session survives a restart and ends when the admin token is replaced', async () => {
   await using first = await startService()
   const cookie = cookieOf(await logIn(first, TOKEN))
   assert.equal(await statusWith(first, cookie), 200)
@@ -35,7 +35,7 @@ test('a session outlives a restart and ends when the admin token is replaced', a
   assert.equal((await logIn(third, 'another-token')).status, 200)
 })
 
-test('behind a trusted proxy the cookie is Secure, and each sender is slowed down alone', async () => {
+test('behind a trusted proxy the cookie is Secure, and each client address is rate-limited separately', async () => {
   await using service = await startService({ env: { SWITCHYARD_TRUSTED_PROXIES: '127.0.0.1' } })
   const https = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'switchyard.example' }
   const secure = await logIn(service, TOKEN, { ...https, origin: 'https://switchyard.example' })
@@ -73,7 +73,7 @@ suite('without a proxy', () => {
     }
   })
 
-  test('a wrong token is in the log by its sender, and never itself', async () => {
+  test('the log has the address that sent a wrong token, but not the token', async () => {
     await logIn(service, 'SECRET-wrong-token')
     await call(service, '/api/sources', { headers: { authorization: 'Bearer SECRET-other-token' } })
     const lines = await Promise.all(
@@ -83,7 +83,7 @@ suite('without a proxy', () => {
     assert.doesNotMatch(service.stderr() + service.stdout(), /SECRET/)
   })
 
-  // The last one, because afterwards this sender is slowed down.
+  // The last test, because afterwards this address is rate-limited.
   test('a header cannot claim https or another address without a trusted proxy', async () => {
     const answer = await logIn(service, TOKEN, { 'x-forwarded-proto': 'https' })
     assert.match(answer.headers.getSetCookie()[0] ?? '', /^switchyard_session=.*Max-Age=43200$/)

@@ -34,7 +34,7 @@ async function asViewer({ id }: Delivery): Promise<(string | undefined)[]> {
   return signatures(await callControl<Delivery>(service.url, viewerToken, `/deliveries/${id}`))
 }
 
-/** Nothing listens there any more. */
+/** A URL on which nothing listens. */
 async function deadUrl(): Promise<string> {
   const gone = await startReceiver()
   await gone.close()
@@ -42,7 +42,7 @@ async function deadUrl(): Promise<string> {
 }
 
 describe('The signatures of a delivery', () => {
-  test('are not made before it is sent', async () => {
+  test('are not computed before it is sent', async () => {
     const wiring = await wire(service, { urls: [receiver.url], paused: true, ...SECRETS })
     const waiting = await wiring.delivery(await wiring.track(), () => true)
     assert.deepEqual(signatures(waiting), ['(added when sent)', '(added when sent)'])
@@ -62,7 +62,7 @@ describe('The signatures of a delivery', () => {
     assert.deepEqual(await asViewer(sent), ['(hidden)', '(hidden)'])
   })
 
-  test('are not made with a secret that the request was not sent with', async () => {
+  test('are not computed with a secret that the request was not signed with', async () => {
     const wiring = await wire(service, { urls: [receiver.url], ...SECRETS })
     const id = await wiring.track()
     await wiring.settled(id)
@@ -83,7 +83,7 @@ describe('The signatures of a delivery', () => {
     assert.deepEqual(signatures(left), ['(not shown)', '(not shown)'])
   })
 
-  test('are not made where the request cannot have left', async () => {
+  test('are not computed if the request cannot have been sent', async () => {
     const wiring = await wire(service, { urls: [await deadUrl()], ...SECRETS })
     const refused = await wiring.attempted(await wiring.track(), 1)
     assert.equal(refused.attempts[0]?.reason, 'connection_refused')
@@ -92,7 +92,7 @@ describe('The signatures of a delivery', () => {
   })
 })
 
-test('the test of a destination shows the signatures that it sent, and none where nothing could be sent', async () => {
+test('the test of a destination shows the signatures that it sent, and none if nothing could be sent', async () => {
   const wiring = await wire(service, { urls: [`${receiver.url}shown`], ...SECRETS })
   const run = (): Promise<Delivery> => service.api(`/destinations/${wiring.destinationId}/test`, { method: 'POST' })
   const answered = signatures(await run())

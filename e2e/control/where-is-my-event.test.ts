@@ -1,5 +1,5 @@
-// The questions of somebody whose event did not arrive, answered by the control API: where a message went and where not
-// and why, what became of each delivery, what was sent; and the remedy, a replay.
+// The control API answers why an event did not arrive: which destinations a message was sent to and why not to others, how each delivery
+// ended, and which request was sent. A replay sends it again.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -60,7 +60,7 @@ describe('Selecting destinations', () => {
       const id = await wiring.track(integrations === undefined ? {} : { integrations })
       assert.deepEqual(await whereabouts(wiring, names, id), where)
       const sent = Object.entries(where).filter(([, what]) => what === 'sent')
-      // Whatever else was sent would have been sent by now: to both, after it.
+      // Any other message would have been sent by now, because this one was sent later, to both.
       const sentinel = await wiring.track()
       await receiver.until(() => receiver.byMessageId.get(sentinel)?.length === 2)
       await receiver.until(() => (receiver.byMessageId.get(id)?.length ?? 0) === sent.length)
@@ -74,7 +74,7 @@ describe('Selecting destinations', () => {
     })
   }
 
-  test('one batch may say something else for each message', async () => {
+  test('each message of a batch can select other destinations', async () => {
     const [both, mine, none] = [randomUUID(), randomUUID(), randomUUID()]
     const call = { type: 'track', userId: 'u-1', event: 'Tested' }
     await wiring.send([
@@ -87,7 +87,7 @@ describe('Selecting destinations', () => {
     assert.deepEqual(await whereabouts(wiring, names, none), { Mine: OFF, Yours: OFF })
   })
 
-  test('historical import: a destination with historical: false is not sent what happened more than 24 h before it was received', async () => {
+  test('historical import: a destination with historical: false gets no message that happened more than 24 h before it was received', async () => {
     const wiring = await wire(
       service,
       { name: 'Takes all', urls: [receiver.url] },
@@ -113,7 +113,7 @@ describe('Why a message went nowhere', () => {
     )
   })
 
-  test('its destination was disabled when it came; what was owed before is held, and sent when it is enabled again', async () => {
+  test('its destination was disabled when it arrived; deliveries that were pending before are kept, and sent when it is enabled again', async () => {
     const own = await startReceiver(({ number }) => (number === 1 ? { status: 503 } : undefined))
     const wiring = await wire(service, { urls: [own.url] })
     const owed = await wiring.track()
@@ -130,7 +130,7 @@ describe('Why a message went nowhere', () => {
     await own.close()
   })
 
-  test('its destination was deleted while it was owed: cancelled, with the reason', async () => {
+  test('its destination was deleted while the delivery was pending: cancelled, with the reason', async () => {
     const own = await startReceiver(() => ({ status: 503 }))
     const wiring = await wire(service, { urls: [own.url] })
     const id = await wiring.track()
@@ -143,7 +143,7 @@ describe('Why a message went nowhere', () => {
     await own.close()
   })
 
-  test('its destination was deleted while some were in flight: those count as what they came to, the others as cancelled', async () => {
+  test('its destination was deleted while some deliveries were in flight: these keep their result, and the others are cancelled', async () => {
     const { opened, open } = gate()
     const own = await startReceiver(() => ({ after: opened }))
     const wiring = await wire(service, { urls: [own.url], maxInFlight: 2 })
@@ -159,7 +159,7 @@ describe('Why a message went nowhere', () => {
     await own.close()
   })
 
-  test('the destination refused it: the delivery says with what', async () => {
+  test('the destination refused it: the delivery shows the response', async () => {
     const own = await startReceiver(() => ({ status: 422, headers: { 'content-type': 'text/plain' }, body: 'unknown event “Tested”' }))
     const wiring = await wire(service, { urls: [own.url] })
     const { state, reason, attempts, request, settledAt } = await wiring.settled(await wiring.track())
@@ -189,7 +189,7 @@ describe('Why a message went nowhere', () => {
 })
 
 describe('Event filters', () => {
-  test('a destination is sent what its filter lets through, and what is kept back says by which rule', async () => {
+  test('a destination gets the messages that pass its filter, and others show which rule excluded them', async () => {
     const names = ['All', 'Sales', 'People', 'Quiet']
     const filters = [
       {},
@@ -233,7 +233,7 @@ describe('Event filters', () => {
     assert.match((await why('identify', 'Sales')) ?? '', /allows only some types, and identify is not one of them/)
   })
 
-  test('a changed filter counts for what comes from then on; a request to delete a user passes it', async () => {
+  test('a changed filter applies to later messages; a request to delete a user always passes', async () => {
     const own = await startReceiver()
     const wiring = await wire(service, { urls: [own.url] })
     const before = await wiring.track()
@@ -254,7 +254,7 @@ describe('Event filters', () => {
 })
 
 describe('Subscribe expressions', () => {
-  test('a destination is sent what matches its expression, and the timeline shows the expression of that time', async () => {
+  test('a destination gets the messages that match its expression, and the timeline shows the expression at that time', async () => {
     await using service = await startInProcess()
     await using own = await startReceiver()
     const subscribe = 'type = "track" and (event = "Order Completed" and properties.total > 100 or context.test = true)'
@@ -280,8 +280,8 @@ describe('Subscribe expressions', () => {
   })
 })
 
-describe('The whole story of a message', () => {
-  test('from its arrival over its duplicates and attempts to its end and its replay', async () => {
+describe('The timeline of a message', () => {
+  test('has its arrival, its duplicates, its attempts, its outcome and its replay', async () => {
     await using own = await startInProcess()
     await using receiver = await startReceiver(({ number }) => (number === 1 ? { status: 503, body: 'busy' } : undefined))
     const wiring = await wire(
@@ -325,12 +325,12 @@ describe('The whole story of a message', () => {
     assert.match(said, /Not sent to "Filtered"\. The destination's filter denies the event "Tested"\./)
   })
 
-  test('an id that nobody knows is answered with what may have become of it', async () => {
+  test('the answer for an unknown id lists possible reasons', async () => {
     await assert.rejects(service.api('/messages/never-sent'), /: 404 .*No message with the id or messageId \\"never-sent\\" is stored/)
   })
 })
 
-describe('The request of a batch gathered from several calls', () => {
+describe('The request of a batch with messages of several calls', () => {
   test('is shown as it was sent, from each of its deliveries: body, signatures and id', async () => {
     const own = await startReceiver()
     const wiring = await wire(service, { urls: [own.url], batch: { size: 5, lingerMs: 60_000 }, sharedSecret: 'a secret' })
@@ -356,7 +356,7 @@ describe('The request of a batch gathered from several calls', () => {
 })
 
 describe('Replay of one delivery', () => {
-  test('sends it again with X-Replay: true, as a delivery with a record of its own', async () => {
+  test('sends it again with X-Replay: true, as a new delivery', async () => {
     const wiring = await wire(service, { urls: [receiver.url] })
     const id = await wiring.track()
     const first = await wiring.settled(id)
@@ -379,7 +379,7 @@ describe('Replay of one delivery', () => {
     assert.equal((await service.api<Delivery>(`/deliveries/${first.id}`)).attempts.length, 1)
   })
 
-  test('what is pending is not replayed; it is attempted by itself', async () => {
+  test('a pending delivery is not replayed, because it will be attempted anyway', async () => {
     const own = await startReceiver(() => ({ status: 500 }))
     const wiring = await wire(service, { urls: [own.url] })
     const { id } = await wiring.attempted(await wiring.track(), 1)

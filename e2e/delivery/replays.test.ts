@@ -102,7 +102,7 @@ suite('replays', { concurrency: 2 }, () => {
     assert.deepEqual([done.total, done.done, done.replayed, done.skippedReasons], [ids.length, ids.length, ids.length, {}])
     assert.equal(done.outcomes.delivered, ids.length)
 
-    // Once each, but for what was in flight when it was killed.
+    // Each arrived once, except messages that were in flight when the process was killed.
     const arrived = replaysIn(receiver)
     const timesOf = (messageId: string): number[] =>
       arrived.flatMap((arrival, at) => (arrival.messages[0]?.messageId === messageId ? [at] : []))
@@ -144,7 +144,7 @@ suite('replays', { concurrency: 2 }, () => {
     await finished(service, id)
     const times = replaysIn(receiver).map(({ atMs }) => atMs)
     const lastedMs = (times.at(-1) as number) - (times[0] as number)
-    // 59 more at 20 a second are 2,950 ms; the first may have been on its way for a while.
+    // At 20 a second, the 59 messages after the first take 2,950 ms. The first one may have arrived late.
     assert.ok(lastedMs > 2_000, `60 in ${Math.round(lastedMs)} ms`)
     assert.deepEqual(
       [...receiver.byMessageId.values()].map((arrivals) => arrivals.length).sort((a, b) => a - b),
@@ -152,7 +152,7 @@ suite('replays', { concurrency: 2 }, () => {
     )
   })
 
-  test('a receiver that is away for hours: what expired is sent again, by period, in batches as the destination has them', async () => {
+  test('after a receiver was unreachable for hours, expired deliveries of a period are replayed, in batches if the destination has them', async () => {
     await using receiver = await startReceiver(() => ({ status: 503 }))
     await using service = await startInProcess()
     const wiring = await wire(service, { urls: [receiver.url], batch: { size: 10, lingerMs: 5 } })
@@ -184,7 +184,7 @@ suite('replays', { concurrency: 2 }, () => {
     await receiver.until(
       () => new Set(replaysIn(receiver).flatMap(({ messages }) => messages.map(({ messageId }) => messageId))).size === 25,
     )
-    // The breaker, which the failures have opened, is asked for its probe.
+    // The failures have opened the circuit breaker, so a probe is requested.
     assert.ok(receiver.arrivals.slice(before).every(({ isBatch }) => isBatch))
     const done = await finished(service, job.id)
     assert.deepEqual([done.replayed, done.outcomes.delivered], [25, 25])

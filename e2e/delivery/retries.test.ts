@@ -29,13 +29,13 @@ before(async () => {
 
 after(() => service[Symbol.asyncDispose]())
 
-/** A receiver of its own that answers once like this and well from then on, with a webhook for it. */
+/** A webhook whose receiver gives this answer once, and 200 afterwards. */
 async function failingOnce(answer: Answer, settings: object = {}): Promise<{ receiver: Receiver; wiring: Wiring }> {
   const receiver = await startReceiver(({ number }) => (number === 1 ? answer : undefined))
   return { receiver, wiring: await wire(service, { urls: [receiver.url], ...settings }) }
 }
 
-/** Proves that nothing else is on its way: what is sent after the fact has arrived. */
+/** Shows that nothing else is in flight: a message that is sent afterwards has arrived. */
 async function sentinel(): Promise<void> {
   const { wiring, receiver } = await failingOnce({})
   assert.equal((await wiring.settled(await wiring.track())).state, 'delivered')
@@ -48,7 +48,7 @@ function untilNext({ nextAttemptAt }: Delivery): number {
   return Date.parse(nextAttemptAt) - service.now()
 }
 
-// Side by side, because the first one waits for ten seconds.
+// At the same time, because the first one waits for ten seconds.
 describe('Retries', { concurrency: 2 }, () => {
   test('when a receiver does not respond within 5 seconds, a timeout error is logged and the event is retried later', async () => {
     await using service = await startService()
@@ -71,7 +71,7 @@ describe('Retries', { concurrency: 2 }, () => {
     )
   })
 
-  describe('with a clock that is moved', { concurrency: 1 }, () => {
+  describe('with a clock that the test moves', { concurrency: 1 }, () => {
     describe('When a request fails with a temporary error', () => {
       test('a timeout is temporary; the 5 seconds can be set lower per destination', async () => {
         const { wiring, receiver } = await failingOnce({ hang: true }, { timeoutMs: 200 })
@@ -108,7 +108,7 @@ describe('Retries', { concurrency: 2 }, () => {
         })
       }
 
-      test('a connection that is refused or reset, and a name that is not known, are temporary', async () => {
+      test('a refused connection, a reset connection and an unknown host name are temporary errors', async () => {
         const reset = await failingOnce({ reset: true })
         const refused = await failingOnce({})
         await refused.receiver.goAway()
@@ -134,7 +134,7 @@ describe('Retries', { concurrency: 2 }, () => {
         for (const { receiver } of [reset, refused, unknown]) await receiver.close()
       })
 
-      test('it is retried for up to four hours, at first after about 5 s, in the end every 10 minutes at most; then it is expired', async () => {
+      test('it is retried for up to four hours, first after about 5 s and later at most every 10 minutes; then it expires', async () => {
         await using receiver = await startReceiver(() => ({ status: 500 }))
         const wiring = await wire(service, { urls: [receiver.url] })
         const id = await wiring.track()
@@ -159,14 +159,14 @@ describe('Retries', { concurrency: 2 }, () => {
         assert.ok(hours > 3.8 && hours < 4.01, `the last attempt came after ${hours} h`)
       })
 
-      test('the four hours can be set lower per destination: a window of a second is over before the first retry', async () => {
+      test('the four hours can be shortened per destination: a window of one second ends before the first retry', async () => {
         await using receiver = await startReceiver(() => ({ status: 500, body: 'down' }))
         const wiring = await wire(service, { urls: [receiver.url], retryWindowMs: 1_000 })
         const { state, reason, attempts } = await wiring.settled(await wiring.track())
         assert.deepEqual([state, reason, attempts.map(({ status }) => status)], ['expired', 'http_500', [500]])
       })
 
-      test('while a breaker holds everything back, what was tried expires with its window, and what was never tried does not', async () => {
+      test('while the circuit breaker is open, deliveries that were attempted expire with their window, and others do not', async () => {
         await using receiver = await startReceiver(() => ({ status: 500 }))
         const wiring = await wire(service, { urls: [receiver.url], retryWindowMs: MINUTE_MS, maxInFlight: 10 })
         const idsOf = (name: string, count: number): string[] =>
@@ -181,7 +181,7 @@ describe('Retries', { concurrency: 2 }, () => {
         await send(held)
         await service.later(MINUTE_MS + SECOND_MS)
         for (const id of tried) assert.equal((await wiring.settled(id)).state, 'expired')
-        // All but those that were taken for a probe.
+        // All except those that were used as probes.
         const untried: string[] = []
         for (const id of held) {
           const { attemptCount, state } = await wiring.delivery(id, () => true)
@@ -212,7 +212,7 @@ describe('Retries', { concurrency: 2 }, () => {
     })
 
     describe('Retry-After', () => {
-      test('of a 429 or 503 is honoured, and slows the whole destination', async () => {
+      test('of a 429 or 503 is respected, and delays the whole destination', async () => {
         for (const status of [429, 503]) {
           const { wiring, receiver } = await failingOnce({ status, headers: { 'retry-after': '120' } })
           const first = await wiring.track()
@@ -232,7 +232,7 @@ describe('Retries', { concurrency: 2 }, () => {
         }
       })
 
-      test('as a date is honoured', async () => {
+      test('is respected if it is a date', async () => {
         const date = new Date(service.now() + 300 * SECOND_MS).toUTCString()
         const { wiring, receiver } = await failingOnce({ status: 503, headers: { 'retry-after': date } })
         const waitMs = untilNext(await wiring.attempted(await wiring.track(), 1))
@@ -240,7 +240,7 @@ describe('Retries', { concurrency: 2 }, () => {
         await receiver.close()
       })
 
-      test('beyond the window is honoured within it: there is one last attempt at its end', async () => {
+      test('longer than the window: one last attempt is made at the end of the window', async () => {
         const { wiring, receiver } = await failingOnce(
           { status: 429, headers: { 'retry-after': '86400' } },
           { retryWindowMs: 60 * SECOND_MS },
@@ -257,7 +257,7 @@ describe('Retries', { concurrency: 2 }, () => {
     describe('Permanent failures', () => {
       for (const status of PERMANENT) {
         const why = status < 400 ? ': redirects are not followed' : ''
-        test(`${status} is permanent${why}: the delivery has failed, and is not retried`, async () => {
+        test(`${status} is permanent${why}: the delivery fails and is not retried`, async () => {
           await using elsewhere = await startReceiver()
           const { wiring, receiver } = await failingOnce({ status, headers: { location: elsewhere.url, 'retry-after': '1' } })
           const id = await wiring.track()
@@ -270,7 +270,7 @@ describe('Retries', { concurrency: 2 }, () => {
         })
       }
 
-      test('failed and expired deliveries are on record, found by state and reason, and stay replayable', async () => {
+      test('failed and expired deliveries are kept, can be listed by state and reason, and can be replayed', async () => {
         const failing = await failingOnce({ status: 410 })
         const expiring = await failingOnce({ status: 500 }, { retryWindowMs: 1_000 })
         for (const [{ wiring, receiver }, state, reason] of [

@@ -31,7 +31,7 @@ const answering =
   (status: number): Behaviour =>
   () => ({ status })
 const counts = (at: readonly Receiver[]): number[] => at.map(({ arrivals }) => arrivals.length)
-/** Per attempt, what came of it at each URL. */
+/** The results at each URL, by attempt. */
 const statuses = ({ attempts }: Delivery, at: readonly Receiver[]): (number | null)[][] => {
   const rows: (number | null)[][] = []
   for (const { attempt, url, status } of attempts) {
@@ -51,7 +51,7 @@ describe('Several configured URLs', () => {
     const all = new Promise<void>((resolve) => {
       release = resolve
     })
-    // Nobody answers before everybody was asked: one after another would end in timeouts.
+    // No receiver answers before all have got a request: requests one after another would time out.
     const wait: Behaviour = () => ({ after: all })
     const { wiring, at } = await webhook(wait, wait, wait, wait, wait)
     await wiring.change({ timeoutMs: 5_000 })
@@ -66,12 +66,12 @@ describe('Several configured URLs', () => {
     assert.equal(bodies.size, 1, 'all get the same')
   })
 
-  test('a URL that hangs does not hold up what another has taken', async () => {
+  test('a URL that hangs does not delay messages that another URL has accepted', async () => {
     const { wiring, at } = await webhook(taken, () => ({ hang: true }))
     const [taking, hanging] = at as [Receiver, Receiver]
     await wiring.change({ maxInFlight: 2, timeoutMs: 5_000 })
     await wiring.send(Array.from({ length: 40 }, (_, n) => ({ type: 'track', messageId: `held-up-${n}`, userId: 'u-1', event: 'Tested' })))
-    // If deliveries waited for the URL that hangs, it would never get more requests than may be in flight.
+    // If deliveries waited for the URL that hangs, it would get no more requests than may be in flight.
     await hanging.until(() => hanging.open() >= 10, { state: () => `${hanging.open()} open, ${taking.byMessageId.size} taken` })
     await taking.until(() => taking.byMessageId.size === 40)
     const delivery = await wiring.delivery('held-up-39', ({ attempts }) => attempts.length === 2, { what: 'the timeout is on record' })
@@ -117,7 +117,7 @@ describe('Several configured URLs', () => {
     assert.deepEqual(statuses(delivery, at), [[400, 503, 500], [503, 410], [200]])
   })
 
-  test('when none of them is left to retry, the delivery has failed', async () => {
+  test('when no URL is left to retry, the delivery fails', async () => {
     const all = await webhook(answering(400), answering(404))
     assert.deepEqual((await all.wiring.settled(await all.wiring.track())).state, 'failed')
     const { wiring, at } = await webhook(answering(400), answering(503))
@@ -147,7 +147,7 @@ describe('Several configured URLs', () => {
     )
   })
 
-  test('a URL that the destination no longer has is not retried; those it has now are', async () => {
+  test('retries use the present URLs of the destination, not those that were removed', async () => {
     const { wiring, at } = await webhook(answering(500))
     const next = await startReceiver()
     receivers.push(next)

@@ -1,5 +1,5 @@
-// The documentation is followed, not believed: a reader does what the quick starts say, against a service of his own; numbers are
-// those of the code and of the benchmarks' tables; links lead somewhere.
+// The documentation is correct: the steps of the quick starts work with a real service, numbers are those of the code and of the benchmarks'
+// tables, and links lead to existing pages.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -21,30 +21,30 @@ import { blocksOf, brokenLinksOf, headingsOf, proseOf, Reader, ROOT, relativeLin
 
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
-suite('a quick start works for whoever follows it', { concurrency: 3, skip: SQLITE_ONLY }, () => {
-  test('the sender’s: everything that it sends is stored', async () => {
+suite('the steps of the quick starts work', { concurrency: 3, skip: SQLITE_ONLY }, () => {
+  test('for senders: everything that is sent is stored', async () => {
     await using service = await startService({ token: null })
     await using reader = await Reader.withService(service)
     await reader.follow('docs/guide/quick-start-sender.md')
     for (const id of ['order-1', 'order-2', 'order-3', 'worker-1']) await service.api(`/messages/${id}`)
-    // Of curl one, and one of the two in its batch; two of send.mjs; one each of errors, worker, handler and page.
+    // From curl one, and one of two in its batch; two from send.mjs; one each from errors, worker, handler and page.
     assert.equal((await service.stats()).accepted, 8)
   })
 
-  test('the operator’s: from the first start to a copy that is good', async () => {
+  test('for operators: from the first start to a valid backup', async () => {
     await using service = await startService({ token: null })
     await using reader = await Reader.withService(service)
     await reader.follow('docs/guide/quick-start-operator.md')
   })
 
-  test('the receiver’s: signatures, repetitions, and bad days', async () => {
+  test('for receivers: signatures, duplicates and failures', async () => {
     await using service = await startService({ token: null })
     await using reader = await Reader.withService(service)
     await reader.follow('docs/guide/quick-start-receiver.md')
   })
 })
 
-test('a reader notices a command that fails, a line that was not printed, and a placeholder that is left', async () => {
+test('a failed command, a line that was not printed and a remaining placeholder are reported', async () => {
   await using reader = Reader.alone()
   await assert.rejects(reader.read('```sh\nfalse\n```\n'), /ended with 1/)
   await assert.rejects(reader.read('```sh exits:1\ntrue\n```\n'), /ended with 0/)
@@ -55,13 +55,13 @@ test('a reader notices a command that fails, a line that was not printed, and a 
   await reader.read('```sh\nexport A=1\n```\n\n```sh\necho "one $A"; echo two; echo three\n```\n\n```text\none …\nthree\n```\n')
 })
 
-/** The page's table, by what the third column names. */
+/** The rows of the page's table, by the third column. */
 function numbersOf(page: string): [name: string, value: string][] {
   const [, table = ''] = /^## Limits and defaults\n([\s\S]*)/m.exec(page) ?? []
   return [...table.matchAll(/^\| [^|]+ \| ([^|]+) \| `([^`]+)` \|$/gm)].map(([, value = '', name = '']) => [name, value])
 }
 
-/** Of a constant that its file keeps for itself: the product that it is written as. */
+/** The value of a constant that is not exported: the product with which it is defined. */
 function constantIn(file: string, name: string): number {
   const source = textOf(`packages/server/src/${file}`)
   const [, product] = new RegExp(`^(?:export )?const ${name} = ([\\w *]+)$`, 'm').exec(source) ?? []
@@ -78,7 +78,7 @@ interface Bounds {
   maxItems?: number
 }
 
-test('docs/guide/delivery.md has the numbers of the code, and no others', () => {
+test('docs/guide/delivery.md contains the numbers of the code, and no others', () => {
   const page = textOf('docs/guide/delivery.md')
   const given = NEW_DESTINATION.parse({ name: 'x', urls: ['http://example.com/'] }, '')
   const webhook = newDestinationFields('webhook')
@@ -120,7 +120,7 @@ test('docs/guide/delivery.md has the numbers of the code, and no others', () => 
     ['SWITCHYARD_RETENTION_DAYS', `${SETTINGS.retentionDays.fallback} days`],
   ])
   assert.equal(given.timeoutMs, ATTEMPT_TIMEOUT_MS)
-  // Half of a wait is random; the probes double; one URL, one request, off; HTTP/1.1.
+  // Numbers in the text: half of a delay is random, probes double, one URL, one request, HTTP/1.1.
   const derived = [retry.retry.initialMs / 2_000, FIRST_PROBE_MS / 500, given.batch.size, 1.1].map(String)
   const said = new Set([...numbersOf(page).flatMap(([, value]) => value.split(' ')), ...derived])
   const prose = proseOf(page.slice(0, page.indexOf('## Limits and defaults')))
@@ -175,7 +175,7 @@ test('docs/operations/deployment.md has the limits of hosts that the code has', 
   assert.ok(page.includes(`does not answer for ${silentMs / 1_000} s`))
 })
 
-test('what the comparison says of others has a source, and a date', () => {
+test('statements about other products in the comparison have a source and a date', () => {
   const page = textOf('docs/guide/comparison.md')
   assert.match(page, /^As of [A-Z][a-z]+ 20\d\d/m)
   const sections = page.split(/^## /m).slice(4)
@@ -187,13 +187,13 @@ test('what the comparison says of others has a source, and a date', () => {
   }
 })
 
-test('commands to paste name the file of the clone, because nothing of the name switchyard is on the PATH', () => {
+test('commands use the file ./switchyard of the clone, because no program named switchyard is on the PATH', () => {
   for (const page of globSync('docs/{guide,operations,reference,integrations}/**/*.md', { cwd: ROOT }))
     for (const { language, text, line } of blocksOf(textOf(page)))
       if (language === 'sh') assert.doesNotMatch(text, /(?:^|[ ;(|])(?<!docker exec .*)switchyard [a-z]/m, `${page}:${line}`)
 })
 
-test('every link of the documentation leads to a file, and to a heading that is there', () => {
+test('every link of the documentation leads to an existing file and heading', () => {
   const files = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md', 'examples/README.md', 'bench/*/README.md'], {
     cwd: ROOT,
     exclude: (name) => name.includes('node_modules'),
@@ -207,7 +207,7 @@ test('every link of the documentation leads to a file, and to a heading that is 
   )
 })
 
-test('blocks, headings and links are read as they are shown', () => {
+test('blocks, headings and links are parsed as they are rendered', () => {
   const page =
     '# A `b` & C!\n\n## Twice\n\n## Twice\n\n```sh start\n# not a heading\n[no](link.md)\n```\n\n[a](x.md#y) `[b](z.md)` [c](https://example.com)\n'
   assert.deepEqual([...headingsOf(page)], ['a-b--c', 'twice', 'twice-1'])

@@ -1,12 +1,12 @@
-// Guides, read as a person reads them: what is fenced in them, where their links lead, and a reader who does what they say.
+// Reads the code blocks and links of the guides, and runs the steps of a guide as a reader would.
 //
-//   ```sh                    is pasted into a shell and ends with 0; `exits:1` beside it says otherwise
-//   ```sh start              is left running, as in a terminal of its own
+//   ```sh                    is run in a shell and must exit with 0, or with 1 if it says `exits:1`
+//   ```sh start              is left running, as in a separate terminal
 //   ```js send.mjs           is saved under that name
-//   ```text                  is in what was printed, line by line; `…` stands for anything. `text started`: by what was left running
+//   ```text                  must have been printed, line by line; `…` matches anything. `text started`: by what was left running
 //   ```sh elsewhere:FILE     is not run here, but by FILE
 //
-// Of these words, neither GitHub nor the site shows anything.
+// Neither GitHub nor the site shows these words.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -24,7 +24,7 @@ export interface Block {
   language: string
   words: string[]
   text: string
-  /** Of its fence, from 1. */
+  /** The line of its fence, from 1. */
   line: number
 }
 
@@ -46,7 +46,7 @@ export function blocksOf(markdown: string): Block[] {
   return blocks
 }
 
-/** What is said, without what is quoted as code. */
+/** The text without code. */
 export function proseOf(markdown: string): string {
   return markdown.replaceAll(/^ *(`{3,})[^\n]*\n[\s\S]*?\n *\1 *$/gm, '').replaceAll(/`[^`\n]*`/g, '')
 }
@@ -56,7 +56,7 @@ function anchorsOf(markdown: string): string[] {
   return [...markdown.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id)
 }
 
-/** As GitHub names headings: small, without punctuation, a number behind what was there before. */
+/** The ids that GitHub gives to headings: lower case, without punctuation, with a number if an id was used before. */
 export function headingsOf(markdown: string): Set<string> {
   const names = new Set<string>()
   const counts = new Map<string, number>()
@@ -74,14 +74,14 @@ export function headingsOf(markdown: string): Set<string> {
   return names
 }
 
-/** Links to files of the repository or to headings, as they are written. */
+/** Links to files of the repository or to headings. */
 export function relativeLinksOf(markdown: string): string[] {
   return [...proseOf(markdown).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, href = '']) => href)
     .filter((href) => !/^[a-z][a-z\d+.-]*:/i.test(href))
 }
 
-/** What is wrong with the links of a file; nothing, hopefully. */
+/** The broken links of a file, with reasons. */
 export function brokenLinksOf(file: string): string[] {
   return relativeLinksOf(readFileSync(join(ROOT, file), 'utf8')).flatMap((href) => {
     const [path = '', heading] = decodeURI(href).split('#')
@@ -95,7 +95,7 @@ export function brokenLinksOf(file: string): string[] {
 
 const DEADLINE_MS = 30_000
 
-/** In the place of a person: has a folder, a shell, and a service that somebody started on a port of its own. */
+/** Follows a guide instead of a person, with a folder, a shell, and a service on a free port. */
 export class Reader implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'switchyard-guide-'))
   readonly #service: Service | null
@@ -109,7 +109,7 @@ export class Reader implements AsyncDisposable {
     this.#service = service
     const bin = join(this.folder, 'bin')
     mkdirSync(bin)
-    // In a clone, it is at the root. The folder is the clone of this person.
+    // As at the root of a clone. The folder stands for the reader's clone.
     writeFileSync(join(this.folder, 'switchyard'), `#!/bin/sh\nexec '${process.execPath}' '${CLI}' --no-color "$@"\n`, { mode: 0o755 })
     symlinkSync(process.execPath, join(bin, 'node'))
     // As `npm install` would, from this tree.
@@ -176,7 +176,7 @@ export class Reader implements AsyncDisposable {
   }
 
   async #start(text: string): Promise<void> {
-    // Somebody has done that already.
+    // The test has already done that.
     if (/\bnpm start\n$/.test(text)) {
       assert.ok(this.#service !== null)
       this.#printed = this.#service.stdout
@@ -194,7 +194,7 @@ export class Reader implements AsyncDisposable {
 
   async #compare(text: string, word: string | undefined): Promise<void> {
     assert.ok(word === undefined || word === 'started', `what is "${word}"?`)
-    // A token that is not the reader's to know stays what it is: anything.
+    // The reader does not know this token, so any text matches.
     const expected = this.#replaced
       .filter(([, to]) => to !== this.#service?.token)
       .reduce((all, [from, to]) => all.replaceAll(from, to), text)
@@ -218,7 +218,7 @@ export class Reader implements AsyncDisposable {
   }
 }
 
-/** In the place of 9000, 9001 and 9002, which others on this machine may have. */
+/** Replace 9000, 9001 and 9002, which other programs may use. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer())
   await Promise.all(servers.map((server) => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))))
@@ -236,7 +236,7 @@ process.on('exit', () => {
   for (const run of alive) run.kill()
 })
 
-/** A shell with what was pasted into it, in a group of processes of its own, so that its children end with it. */
+/** A shell that runs a block, in a separate process group, so that its children end with it. */
 class Started {
   readonly signals = new Signals()
   readonly ended: Promise<number | null>
@@ -245,7 +245,7 @@ class Started {
   #isOver = false
 
   constructor(script: string, cwd: string, env: Record<string, string>) {
-    // What is exported in one block is there in the next, as in one terminal.
+    // Variables that one block exports are set in the next, as in one terminal.
     const text = `[ ! -f .exports ] || . ./.exports\nset -e\n${script}\nexport -p > .exports\n`
     this.#child = spawn('sh', ['-c', text], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     alive.add(this)
@@ -277,7 +277,7 @@ class Started {
     try {
       process.kill(-pid, 'SIGKILL')
     } catch {
-      // It has just ended by itself.
+      // It has already ended.
     }
   }
 }

@@ -1,6 +1,5 @@
-// The guides for whoever comes from Segment or RudderStack, followed as a person follows them: what is fenced in them is saved or run,
-// in order, with the other product's own clients and a receiver that checks what comes. The hosts that stand for the reader's are
-// replaced by those of the test, and nothing else.
+// Follows the migration guides for Segment and RudderStack: their code blocks are saved or run in order, with the other product's clients and
+// a receiver that checks what arrives. Only the placeholders for hosts are replaced.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -17,10 +16,10 @@ import { CLI, type Service, startService } from '../system/service.ts'
 import type { MessageView } from '../system/wiring.ts'
 import { blocksOf, ROOT } from './documentation.ts'
 
-/** In the place of a person: a folder, a shell in it, and the packages that an application would have. */
+/** Follows a guide instead of a person, with a folder, a shell in it, and the packages that an application would have. */
 class Follower implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'switchyard-migration-'))
-  /** What was printed by which block. */
+  /** The output of each block. */
   readonly outputs: { script: string; printed: string }[] = []
   readonly #env: Record<string, string>
   readonly #replaced: (readonly [string, string])[]
@@ -57,7 +56,7 @@ class Follower implements Disposable {
     return readFileSync(join(this.folder, name), 'utf8')
   }
 
-  /** What the reader exported, as the shell has it. */
+  /** The variables that were exported in the shell. */
   variable(name: string): string {
     return new RegExp(`^export ${name}=["'](.*)["']$`, 'm').exec(this.read('.exports'))?.[1] ?? assert.fail(`${name} is not set`)
   }
@@ -68,7 +67,7 @@ class Follower implements Disposable {
 
   #run(script: string, where: string): Promise<void> {
     assert.doesNotMatch(script, /…|\b(?:events|hooks|dataplane)\.example\.com/, `${where}: a placeholder that nobody fills in`)
-    // What is exported in one block is there in the next, as in one terminal; whole at any moment, as a receiver looks into it.
+    // Variables that one block exports are set in the next, as in one terminal. The file is always complete, because a receiver reads it.
     const text = `[ ! -f .exports ] || . ./.exports\nset -e\n${script}\nexport -p > .exports.new\nmv .exports.new .exports\n`
     return new Promise((resolve, reject) => {
       execFile('sh', ['-c', text], { cwd: this.folder, env: this.#env, timeout: 60_000 }, (error, stdout, stderr) => {
@@ -101,7 +100,7 @@ function named(receiver: Receiver, field: string, value: string): ReceivedMessag
   return receiver.messages().find((message) => message[field] === value) ?? assert.fail(`${value} has not arrived`)
 }
 
-/** The other service, which the applications go on to send to: takes everything. */
+/** The other service, to which the applications still send: accepts everything. */
 async function startOther(): Promise<Receiver & { taken: () => string[] }> {
   const other = await startReceiver(() => ({ body: '{"success":true}' }))
   const bodyOf = ({ headers, bytes }: Arrival): { batch: { messageId: string }[] } =>
@@ -120,13 +119,13 @@ async function settledBooks(service: Service): Promise<void> {
 function acceptedCount(follower: Follower): number {
   const [head = '', ...rows] = follower.printedBy('switchyard stats').trim().split('\n')
   assert.match(head, /^FROM +ACCEPTED +DUPLICATES +SUPPRESSED +REJECTED/)
-  // A day may end in the middle of a test, and what follows is the ledger.
+  // A day may end during a test, so the check below uses the ledger.
   return rows.flatMap((row) => /^\d{4}-\S+ \S+ +(\d+) /.exec(row)?.[1] ?? []).reduce((sum, count) => sum + Number(count), 0)
 }
 
 const lines = (...messages: object[]): string => messages.map((message) => `${JSON.stringify(message)}\n`).join('')
 
-/** Where the past is not wanted, what is old stays away and says why. */
+/** A destination without historical import does not get old messages, and the API says why. */
 async function saysItIsHistory(service: Service): Promise<void> {
   const messageId = 'from-long-ago'
   const batch = [{ type: 'track', messageId, userId: 'u-1', event: 'Old', timestamp: '2020-01-01T00:00:00.000Z' }]
@@ -141,7 +140,7 @@ suite('the migration guides', { concurrency: 2 }, () => {
     await using service = await startService()
     await using segment = await startOther()
     const secret = 'the secret that Segment has'
-    // As its documentation says: of the body, stringified again.
+    // As its documentation says: computed over the parsed body, converted to JSON again.
     await using receiver = await startReceiver(({ headers, bytes }) => {
       const digest = createHmac('sha1', secret)
         .update(JSON.stringify(JSON.parse(bytes.toString())))
@@ -208,7 +207,7 @@ suite('the migration guides', { concurrency: 2 }, () => {
     assert.deepEqual(keys.get('mobile app'), ['OLD_MOBILE_KEY'])
     assert.deepEqual(keys.get('back office'), ['OLD_BACK_OFFICE_KEY'])
 
-    // What the guide says besides.
+    // Other statements of the guide.
     await saysItIsHistory(service)
     assert.match(follower.read('browser.mjs'), new RegExp(`cdnURL: '${service.url}'`))
     const settings = await fetch(`${service.url}/v1/projects/OLD_WRITE_KEY/settings`)
@@ -281,7 +280,7 @@ suite('the migration guides', { concurrency: 2 }, () => {
     assert.deepEqual([timestamp, context], ['2024-01-02T03:04:05.500Z', (past('') as { context: object }).context])
     assert.equal(named(receiver, 'messageId', 'past-2')['Previous ID'], 'a-2')
 
-    // What the guide says besides.
+    // Other statements of the guide.
     await saysItIsHistory(service)
     const numbers = join(follower.folder, 'numbers.ndjson')
     writeFileSync(numbers, lines(past('past-5', { userId: 7 })))

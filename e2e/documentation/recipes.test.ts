@@ -1,5 +1,5 @@
-// Every recipe of docs/guide/recipes is created as its page says, with a stand-in in the place of the real service. A stand-in checks what
-// the real one checks, and answers as it does, so that a recipe whose shape is wrong fails here.
+// Every recipe of docs/guide/recipes is created as its page says, with a stand-in for the real service. The stand-in checks requests and answers
+// like the real service, so that a wrong recipe fails here.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ interface Recipe {
   [setting: string]: unknown
 }
 
-/** What is wrong with a request, as the real service says it. */
+/** The error of the real service for a wrong request. */
 class Refusal extends Error {
   readonly status: number
 
@@ -68,10 +68,10 @@ const MESSAGES = [ORDER, FAILED, USER]
 const ALL = { batch: true } as const
 
 interface Case {
-  /** What the reader puts in the place of the placeholders. */
+  /** Values for the placeholders. */
   placeholders: Record<string, string>
   standIn: StandIn
-  /** What the stand-in must have received, in the order of the messages: each body as the stand-in read it. */
+  /** The bodies that the stand-in must have received, in the order of the messages. */
   expected: unknown[]
   /** The messages are in one request. */
   batch?: true
@@ -341,7 +341,7 @@ const CASES: Record<string, (read: (value: unknown) => void) => Case> = {
   }),
 }
 
-/** The destination of a page, as a reader creates it, but with the stand-in's address in the place of every host. */
+/** The destination of a page, as a reader creates it, but with the stand-in's address instead of every host. */
 function recipeOf(name: string, placeholders: Record<string, string>, sourceId: string, origin: string): Recipe {
   const [block, ...others] = blocksOf(readFileSync(join(FOLDER, `${name}.md`), 'utf8')).filter(({ language }) => language === 'json')
   assert.ok(block !== undefined && others.length === 0, 'one JSON block')
@@ -369,7 +369,7 @@ suite('recipes', { concurrency: 3 }, () => {
     id: string
     writeKeys: string[]
   }
-  /** A source of its own, so that the recipes do not get each other's messages. */
+  /** A new source, so that the recipes do not get each other's messages. */
   const newSource = (name: string): Promise<Source> => service.api('/sources', { method: 'POST', body: { name } })
   async function send({ writeKeys }: Source, batch: readonly object[]): Promise<void> {
     const response = await fetch(`${service.url}/v1/batch`, {
@@ -435,7 +435,9 @@ suite('recipes', { concurrency: 3 }, () => {
     assert.equal(shown?.text, `${[`${method} ${path}`, ...named, '', bytes.toString()].join('\n')}\n`)
   })
 
-  test('the recipe of the README arrives in its shape at a receiver in the place of Slack', { skip: SQLITE_ONLY }, async () => {
+  test('a message of the README’s recipe arrives in the right shape at a receiver that stands for Slack', {
+    skip: SQLITE_ONLY,
+  }, async () => {
     const [, section = ''] = /^### Paste a recipe\n([\s\S]*?)^##/m.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? []
     assert.match(section, /curl/)
     await using own = await startService({ token: null })
@@ -443,7 +445,7 @@ suite('recipes', { concurrency: 3 }, () => {
     await reader.read(section, 'README.md')
   })
 
-  test('a recipe that a message does not fit fails this message with the place, and no other', async () => {
+  test('a message that does not fit the recipe fails with the field that is wrong, and no other message fails', async () => {
     await using receiver = await startReceiver()
     const source = await newSource('unfit')
     const request = { path: '/users/{{userId}}', body: { text: { '@template': '{{properties}}' } } }

@@ -1,5 +1,5 @@
-// `npm start` where its builds cannot be made: it says why in one line each, and the service runs. In a copy of the repository, because it
-// builds in the clone.
+// `npm start` when the dashboard or the documentation cannot be built: it prints one line with the reason for each, and the service runs. In a
+// copy of the repository, because the builds are written into it.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -13,14 +13,14 @@ const repository = join(import.meta.dirname, '..', '..')
 const LEFT_OUT = new Set(['node_modules', 'dist', '.git'])
 const IS_ROOT = process.getuid?.() === 0
 
-/** Everything is installed in it, by links, and nothing is built. Its path has spaces and letters beyond ASCII. */
+/** A clone in which everything is installed, by links, and nothing is built. Its path contains spaces and non-ASCII letters. */
 function copyRepository(t: TestContext): { clone: string; data: string } {
   const work = mkdtempSync(join(temporaryFolders()[0] ?? tmpdir(), 'switchyard-clone-'))
   t.after(() => rmSync(work, { recursive: true, force: true }))
   chmodSync(work, 0o755)
   const clone = join(work, 'späte Züge 列車')
   mkdirSync(join(clone, 'node_modules'), { recursive: true })
-  // With their times: scripts/run.mjs tells by that of the lockfile whether what is installed is up to date.
+  // With their modification times: scripts/run.mjs compares that of the lockfile to find out whether the installation is up to date.
   for (const name of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json', 'packages', 'scripts', 'docs'])
     cpSync(join(repository, name), join(clone, name), {
       recursive: true,
@@ -36,7 +36,7 @@ function copyRepository(t: TestContext): { clone: string; data: string } {
   return { clone, data }
 }
 
-/** Starts as `npm start` does and stops it when it listens and its builds are over. */
+/** Starts the service as `npm start` does, and stops it when it listens and the builds have ended. */
 async function start(
   clone: string,
   data: string,
@@ -88,7 +88,7 @@ function assertOneLineEach(stderr: string, reason: RegExp): void {
   assert.deepEqual(others, [])
 }
 
-test('when the dashboard cannot be built, npm start says why in one line, prints no address of it, and serves', async (t) => {
+test('when the dashboard cannot be built, npm start prints the reason in one line and no address of the dashboard, and the service runs', async (t) => {
   const { clone, data } = copyRepository(t)
   const broken = "throw new Error('no binary for this platform')\n"
   writeFileSync(join(clone, 'packages', 'dashboard', 'vite.config.ts'), broken)
@@ -116,7 +116,7 @@ test('npm start works in a clone that it cannot write to, with its data elsewher
   for (const name of readdirSync(clone, { recursive: true, encoding: 'utf8' }))
     if (!name.startsWith('node_modules/')) chmodSync(join(clone, name), statSync(join(clone, name)).mode & 0o555)
   chmodSync(clone, 0o555)
-  // Permissions do not hold root.
+  // File permissions do not apply to root.
   const { stdout, stderr, page } = await start(clone, data, asUser())
   assertOneLineEach(stderr, /^The dashboard could not be built: (EACCES|EROFS): /m)
   assert.doesNotMatch(stdout, /Dashboard/)

@@ -1,6 +1,6 @@
-// Preloaded into the service (--import), in every thread of it: its wall clock goes wrong by as many milliseconds as a
-// file says, from the moment it says so, as when somebody sets the machine's clock. The monotonic clock does not notice.
-// The query of its URL names the file, because some threads see no environment variables.
+// Preloaded into the service (--import), in every thread of it: shifts the wall clock by the number of milliseconds in a file, as soon as the
+// file changes, as if somebody had set the machine's clock. The monotonic clock is not affected. The query of the URL names the file, because
+// some threads see no environment variables.
 
 import { readFileSync } from 'node:fs'
 

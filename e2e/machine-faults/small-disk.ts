@@ -1,4 +1,4 @@
-// A small file system of its own, which can be filled to the last byte: a tmpfs. It needs a user who may mount one (root on Linux).
+// A small tmpfs that can be filled to the last byte. The user must be allowed to mount one (root on Linux).
 
 import { execFileSync } from 'node:child_process'
 import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
@@ -7,11 +7,11 @@ import { join } from 'node:path'
 
 export interface SmallDisk extends Disposable {
   folder: string
-  /** Takes all the room that is left. */
+  /** Uses all free space. */
   fill(): void
-  /** Gives back what fill() took. */
+  /** Frees the space that fill() uses. */
   free(): void
-  /** Makes the whole larger. */
+  /** Makes the file system larger. */
   grow(megabytes: number): void
 }
 
@@ -32,7 +32,7 @@ export function mountSmallDisk(megabytes: number): SmallDisk {
     fill() {
       const file = openSync(ballast, 'a')
       try {
-        // To the last byte: large pieces first.
+        // Large pieces first, then smaller ones, to the last byte.
         for (const size of [1_048_576, 4_096, 1]) while (writePiece(file, size));
       } finally {
         closeSync(file)
@@ -57,7 +57,7 @@ export function whyNoSmallDisk(): string | undefined {
   }
 }
 
-/** False when there was no room for it. */
+/** False if there was no space for it. */
 function writePiece(file: number, size: number): boolean {
   try {
     return writeSync(file, Buffer.alloc(size)) === size

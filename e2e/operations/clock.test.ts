@@ -1,5 +1,5 @@
-// The machine's clock is set wrong, by hours either way, under the running service and across a restart. Nothing expires
-// early and no retry waits for the clock; what was sent before is still known.
+// The machine's clock is set wrong, by hours in either direction, while the service runs and between two starts. Nothing expires early,
+// no retry is delayed, and duplicates are still recognised.
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
@@ -17,10 +17,10 @@ suite('the wall clock jumps', { concurrency: 4 }, () => {
     ['five hours ahead', 5 * HOUR_MS],
     ['five hours back', -5 * HOUR_MS],
   ] as const) {
-    test(`${way} while the service runs: what waits for a retry is retried in its time, and does not expire`, async () => {
+    test(`${way} while the service runs: retries are made on time, and nothing expires`, async () => {
       using clock = createWallClock()
       const jumped = gate()
-      // Under way when the clock jumps: the first attempt of the first message.
+      // The first attempt of the first message is in flight when the clock jumps.
       await using receiver = await startReceiver(({ number, headers }) =>
         headers['x-attempt'] === '1' ? { status: 500, ...(number === 1 ? { after: jumped.opened } : {}) } : undefined,
       )
@@ -47,7 +47,7 @@ suite('the wall clock jumps', { concurrency: 4 }, () => {
       ['stopped', 'SIGTERM'],
       ['killed', 'SIGKILL'],
     ] as const)
-      test(`${way} while the service is ${ended}: what waits for a retry is retried in its time`, async () => {
+      test(`${way} while the service is ${ended}: retries are made on time`, async () => {
         using clock = createWallClock()
         // The first attempt after a restart is made even if the window has ended, so it must fail too.
         await using receiver = await startReceiver(({ headers }) => (Number(headers['x-attempt']) <= 2 ? { status: 500 } : undefined))
@@ -66,14 +66,14 @@ suite('the wall clock jumps', { concurrency: 4 }, () => {
   }
 })
 
-/** That the service itself believes so. */
+/** Checks that the service uses the wrong clock. */
 async function assertJumped(service: Service, jumpMs: number): Promise<void> {
   const { createdAt } = await service.api<{ createdAt: string }>('/sources', { method: 'POST', body: { name: 'clock' } })
   const offMs = Date.parse(createdAt) - Date.now() - jumpMs
   assert.ok(Math.abs(offMs) < HOUR_MS / 4, `the clock is off by ${offMs} ms`)
 }
 
-/** The first attempt has failed, and that is recorded. */
+/** Waits until the first attempt has failed and is recorded. */
 async function sendAndFail(service: Service, receiver: Receiver, id: string): Promise<void> {
   assert.equal((await service.send([track(id)])).status, 200)
   await receiver.until(() => receiver.byMessageId.has(id))
@@ -95,7 +95,7 @@ async function assertRetried(service: Service, receiver: Receiver, ids: readonly
   for (const id of ids) assert.equal(receiver.byMessageId.get(id)?.length, attempts, `attempts for ${id}`)
 }
 
-/** What was accepted before is a duplicate, whatever the clock says now. */
+/** A message that was accepted before is a duplicate, whatever the clock says now. */
 async function assertKnown(service: Service, ids: readonly string[]): Promise<void> {
   const { duplicates } = await service.stats()
   assert.equal((await service.send(ids.map((id) => track(id)))).status, 200)

@@ -1,5 +1,5 @@
-// The disk is full: a small file system of its own that is really full. Nothing is said to be stored that is not, what
-// happens meanwhile is recorded later, and room is all that it takes to go on.
+// The disk is full: a small file system that is really full. Nothing is acknowledged that is not stored, outcomes are recorded later, and
+// the service continues as soon as there is free space.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { eventually, gate } from '../system/signals.ts'
 const WHY_NOT = SQLITE_ONLY || (whyNoSmallDisk() ?? false)
 
 suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
-  test('while the disk is full calls get 503 and nothing else stops; with room again it goes on alone, and nothing is lost', async () => {
+  test('while the disk is full, calls get 503 and deliveries go on; with free space the service recovers by itself, and nothing is lost', async () => {
     using disk = mountSmallDisk(16)
     await using receiver = await startReceiver()
     await using service = await startService({ folder: disk.folder })
@@ -30,11 +30,11 @@ suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
     await receiver.until(() => receiver.byMessageId.size === 21)
     disk.fill()
 
-    // Room inside the files is used up first; each 200 on the way counts.
+    // Free space inside the files is used first; every 200 until then counts.
     using sender = startSender(() => service, { batchSize: 5, parallel: 2, fields: { properties: { text: 'x'.repeat(10_000) } } })
     await sender.until(() => (sender.refusals.get(503) ?? 0) === 2)
     assert.deepEqual([...sender.refusals.keys()], [503])
-    // Smaller ones may still fit for a while.
+    // Smaller messages may still fit for a while.
     const small: string[] = []
     const refused = await eventually(
       () => service.send([track(`small-${small.length}`)]),
@@ -62,7 +62,7 @@ suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
     disk.free()
     await service.logged(({ msg }) => msg === 'the store accepts writes again')
     assert.equal(await statusOf(service, '/readyz'), 200)
-    // Nothing was told to go on: outcomes first, then what waited.
+    // The service continues by itself: first outcomes are recorded, then pending messages are sent.
     const [ledger] = await service.settled(stored)
     assert.equal(ledger?.delivered, stored)
     assert.deepEqual(await service.ledger({ recount: true }), [ledger])
@@ -78,7 +78,7 @@ suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
     assert.equal(receiver.byMessageId.has(`small-${small.length}`), false)
   })
 
-  test('a disk filled by the messages themselves: each 200 is kept over kill -9 and a start on the full disk', async () => {
+  test('if messages fill the disk, every acknowledged one survives kill -9 and a start on the full disk', async () => {
     using disk = mountSmallDisk(2)
     await using receiver = await startReceiver(() => ({ status: 503 }))
     await using first = await startService({ folder: disk.folder, log: 'error' })
@@ -117,7 +117,7 @@ suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
     )
   })
 
-  test('a first start on a full disk is refused with a clear sentence, and leaves nothing that stands in the way of the next', async () => {
+  test('a first start on a full disk fails with a clear message, and leaves nothing behind that would break the next start', async () => {
     using disk = mountSmallDisk(1)
     disk.fill()
     const file = join(disk.folder, 'switchyard.db')

@@ -1,5 +1,4 @@
-// What an operator sees: metrics, counts over time, the live feed and the log, of the service as a whole, and the pages and
-// files that name them.
+// What an operator sees: metrics, statistics, the live feed and the log of the whole service, and the pages and files that mention them.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -20,7 +19,7 @@ import { eventually } from '../system/signals.ts'
 const docs = join(import.meta.dirname, '..', '..', 'docs')
 const track = (messageId: string, more: object = {}): object => ({ type: 'track', event: 'tested', userId: 'u', messageId, ...more })
 
-/** Values by series, as they are written. */
+/** Values by series, as text. */
 async function scrape({ url }: Pick<Service, 'url'>, headers: Record<string, string> = {}): Promise<Map<string, number>> {
   const response = await fetch(`${url}/metrics`, { headers })
   const text = await response.text()
@@ -59,7 +58,7 @@ async function listen(
   }
 }
 
-test('the metrics say what the ledger says, and still do after a restart', async () => {
+test('the metrics agree with the ledger, also after a restart', async () => {
   await using receiver = await startReceiver()
   await using service = await startService()
   const id = await service.destination({ urls: [receiver.url], name: 'a "name"' })
@@ -68,7 +67,7 @@ test('the metrics say what the ledger says, and still do after a restart', async
   await service.settled()
   const rejected = `switchyard_messages_rejected_total{source="${service.sourceId}",code="event_required"}`
   const expected = async (at: Pick<Service, 'url' | 'sourceId'>): Promise<void> => {
-    // Counted soon after the answer, and not waited for.
+    // Counted shortly after the answer.
     const found = await eventually(
       () => scrape(at),
       (series) => series.has(rejected),
@@ -127,7 +126,7 @@ test('the metrics are open on loopback, need a token elsewhere, and can be turne
   assert.equal(await status(closed, TOKEN), 404)
 })
 
-test('a destination that fails is seen in the metrics, the log and the live feed', async () => {
+test('the metrics, the log and the live feed show a destination that fails', async () => {
   await using receiver = await startReceiver()
   receiver.answer = () => ({ status: 500 })
   await using service = await startService({ log: 'debug' })
@@ -155,7 +154,7 @@ test('a destination that fails is seen in the metrics, the log and the live feed
   live.response.destroy()
 })
 
-test('the live feed tells of messages as they are accepted and rejected', async () => {
+test('the live feed shows messages as they are accepted and rejected', async () => {
   await using service = await startService()
   const live = await listen(service, `?sourceId=${service.sourceId}`)
   await service.send([track('m-1', { properties: { price: 3 } }), { type: 'track', userId: 'u' }])
@@ -167,7 +166,7 @@ test('the live feed tells of messages as they are accepted and rejected', async 
   live.response.destroy()
 })
 
-test('open streams do not hold up the end of the service', async () => {
+test('open streams do not delay the stop of the service', async () => {
   await using service = await startService()
   const streams = await Promise.all([listen(service, ''), listen(service, '')])
   const ended = Promise.all(streams.map(({ next }) => assert.rejects(next())))
@@ -178,7 +177,7 @@ test('open streams do not hold up the end of the service', async () => {
   await ended
 })
 
-test('three commands, as they are written, lead from an alert to the failing delivery, its cause and a replay', async () => {
+test('the three documented commands lead from an alert to the failing delivery, its cause and a replay', async () => {
   await using receiver = await startReceiver(() => ({ status: 400 }))
   await using service = await startService()
   await service.destination({ urls: [receiver.url], name: 'my webhook' })
@@ -201,7 +200,7 @@ test('three commands, as they are written, lead from an alert to the failing del
   assert.deepEqual([ledger?.failed, ledger?.delivered], [1, 1])
 })
 
-// ── What is written about it ────────────────────────────────────────────────────────────────────────────────────────
+// ── Documentation ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 const KNOWN = new Map<string, string>([
   ...Object.values(METRICS).map(({ name, type }): [string, string] => [name, type]),
@@ -217,7 +216,7 @@ function unknownMetrics(text: string): string[] {
   })
 }
 
-test('the dashboard uses metrics that there are, and parses', () => {
+test('the Grafana dashboard is valid and uses existing metrics', () => {
   const text = readFileSync(join(docs, 'operations', 'grafana-dashboard.json'), 'utf8')
   const { panels } = JSON.parse(text) as { panels: { id: number; type: string; targets?: { expr: string }[] }[] }
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length)
@@ -227,7 +226,7 @@ test('the dashboard uses metrics that there are, and parses', () => {
   assert.deepEqual(unknownMetrics(text), [])
 })
 
-test('the alert rules use metrics that there are, and each is explained with commands that there are', () => {
+test('the alert rules use existing metrics, and the page explains each of them with existing commands', () => {
   const text = readFileSync(join(docs, 'operations', 'alerts.yml'), 'utf8')
   const page = readFileSync(join(docs, 'operations', 'alerts.md'), 'utf8')
   const { groups } = parse(text) as { groups: { rules: Record<string, unknown>[] }[] }
@@ -251,17 +250,17 @@ test('the alert rules use metrics that there are, and each is explained with com
     const parsed = parseCommandLine(line.replaceAll(/'[^']*'/g, 'x').split(/ +/), COMMANDS)
     assert.notEqual(parsed.kind, 'problems', `${line}: ${JSON.stringify(parsed)}`)
   }
-  // Why a destination fails is in the reasons of its pending deliveries, and in what doctor says.
+  // The reasons of the pending deliveries and the output of doctor show why a destination fails.
   const [, breaker = ''] = /^### SwitchyardBreakerOpen\n([^]*?)^### /m.exec(page) ?? []
   for (const command of ['./switchyard doctor', "./switchyard deliveries --destination 'my webhook' --state pending"])
     assert.ok(breaker.includes(command), command)
 })
 
-/** Metrics of the store that are aggregated otherwise than by max: every node tells the same, and their sum would be nonsense. */
+/** Metrics of the store that are not aggregated with max: every node reports the same value, so a sum would be wrong. */
 function multiplied(expr: string): string[] {
   const ofStore = new Set(Object.values(METRICS).flatMap(({ name, origin }) => (origin === 'store' ? [name] : [])))
   const plain = expr.replaceAll(/\b(sum|max|min|avg|count) by \([^)]*\) \(/g, '$1(')
-  /** The nearest first. */
+  /** From the innermost to the outermost. */
   const around: string[] = []
   const found: string[] = []
   for (const [token] of plain.matchAll(/[a-z_0-9]*\(|\)|\bswitchyard_[a-z_]+\b/g)) {
@@ -272,7 +271,7 @@ function multiplied(expr: string): string[] {
   return found
 }
 
-test('what is summed up over nodes and what is not is told apart', () => {
+test('metrics that can be summed over nodes are distinguished from those that cannot', () => {
   assert.deepEqual(multiplied('sum(rate(switchyard_messages_accepted_total[5m]))'), ['switchyard_messages_accepted_total'])
   assert.deepEqual(multiplied('switchyard_deliveries_pending > 5'), ['switchyard_deliveries_pending'])
   assert.deepEqual(multiplied('sum(max by (source) (rate(switchyard_messages_accepted_total[5m])))'), [])

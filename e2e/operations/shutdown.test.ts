@@ -1,5 +1,5 @@
-// The service is told to stop while it is at work. It ends by itself, in time and with 0; what was acknowledged is there
-// at the next start, and what could be finished is not sent again.
+// The service is told to stop under load. It exits in time with code 0; every acknowledged message is there after the next start, and
+// completed deliveries are not sent again.
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -41,7 +41,7 @@ suite('told to stop', { concurrency: 3 }, () => {
     })
   }
 
-  test('SIGTERM while a receiver hangs: exit 0 within 10 s, and it is tried again after the restart', async () => {
+  test('SIGTERM while a receiver hangs: exit 0 within 10 s, and the delivery is attempted again after the restart', async () => {
     await using hanging = await startReceiver(() => ({ hang: true }))
     await using quick = await startReceiver()
     await using first = await startService()
@@ -64,7 +64,7 @@ suite('told to stop', { concurrency: 3 }, () => {
     assert.equal(hanging.arrivals.length, 40)
   })
 
-  test('SIGTERM while a client drips its request: exit 0 within 10 s, and the client is not told that it was accepted', async () => {
+  test('SIGTERM while a client sends its request very slowly: exit 0 within 10 s, and the request is not acknowledged', async () => {
     await using service = await startService()
     const { hostname, port } = new URL(service.url)
     const client = connect(Number(port), hostname)
@@ -77,7 +77,7 @@ suite('told to stop', { concurrency: 3 }, () => {
     const drip = setInterval(() => client.write(' '), 20)
     const closed = new Promise<void>((resolve) => client.on('close', () => resolve()))
     try {
-      // A request behind it is answered: the dripping one has been read by then.
+      // A later request is answered, so the beginning of the slow one has been read.
       assert.equal((await service.send([track('behind')])).status, 200)
       assertStopped(await service.stop())
       await closed
@@ -88,7 +88,7 @@ suite('told to stop', { concurrency: 3 }, () => {
     }
   })
 
-  test('SIGTERM twice: it ends at once, with 1, and nothing is lost', async () => {
+  test('SIGTERM twice: it exits at once with code 1, and nothing is lost', async () => {
     await using receiver = await startReceiver(() => ({ hang: true }))
     await using first = await startService()
     await first.destination({ urls: [receiver.url] })
@@ -99,7 +99,7 @@ suite('told to stop', { concurrency: 3 }, () => {
     first.kill('SIGTERM')
     const { code, ms } = await first.ended
     assert.equal(code, 1)
-    // The receiver hangs, and would have been waited for.
+    // The receiver hangs, so the service would have waited for it.
     assert.ok(ms < 5_000, `${ms} ms`)
 
     receiver.answer = () => undefined

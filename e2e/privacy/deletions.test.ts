@@ -1,5 +1,5 @@
-// Deletion requests from end to end: who is told, what is purged, what is no longer sent, what is dropped from then on,
-// and where each request stands.
+// Deletion requests from end to end: which destinations are notified, what is purged, what is no longer sent, which later messages are
+// dropped, and the state of each request.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -79,7 +79,7 @@ describe('Deletion requests', () => {
     assert.deepEqual([delivery.state, delivery.attempts[0]?.status], ['delivered', 200])
   })
 
-  test('a delete message is retried like any other; meanwhile the request is running, and one that is refused has failed', async () => {
+  test('a delete message is retried like any other; meanwhile the request is running, and it fails if the message is refused', async () => {
     const { wiring } = await webhook(({ number }) => (number === 1 ? { status: 503 } : undefined))
     const refusing = await webhook(() => ({ status: 404 }))
     const { id } = await request({ userIds: ['u-1'], sourceIds: [wiring.sourceId] })
@@ -98,7 +98,7 @@ describe('Deletion requests', () => {
     )
   })
 
-  test('a request is pending until its delete messages have been tried', async () => {
+  test('a request is pending until its delete messages have been attempted', async () => {
     const { opened, open } = gate()
     const { wiring, receiver } = await webhook(() => ({ after: opened }))
     const { id, state } = await request({ userIds: ['u-1'], sourceIds: [wiring.sourceId] })
@@ -109,7 +109,7 @@ describe('Deletion requests', () => {
     await reached(id, 'finished')
   })
 
-  test('the user’s stored messages are purged from that source, and nobody else’s', async () => {
+  test('the user’s stored messages of that source are purged, and no others', async () => {
     const { wiring } = await webhook()
     const { wiring: other } = await webhook()
     const [gone, kept, elsewhere] = [
@@ -131,7 +131,7 @@ describe('Deletion requests', () => {
     )
   })
 
-  test('messages that were not delivered yet are not sent any more: they are cancelled, with the reason', async () => {
+  test('pending deliveries of the user’s messages are cancelled, with the reason', async () => {
     const { wiring, receiver } = await webhook(() => ({ status: 500 }))
     const gone = await wiring.track({ userId: 'u-gone' })
     const kept = await wiring.track({ userId: 'u-kept' })
@@ -152,7 +152,7 @@ describe('Deletion requests', () => {
     assert.deepEqual([row?.owed, row?.delivered, row?.cancelled], [3, 2, 1])
   })
 
-  test('neither are messages that were never tried, whether they wait in the store or in memory', async () => {
+  test('deliveries that were never attempted are cancelled too, whether they are in the store or in memory', async () => {
     const resting = await webhook(() => ({ status: 503, headers: { 'retry-after': '100' } }))
     await resting.wiring.attempted(await resting.wiring.track(), 1)
     const gathering = await webhook(undefined, { batch: { size: 4, lingerMs: 60_000 } })
@@ -181,7 +181,7 @@ describe('Deletion requests', () => {
     }
   })
 
-  test('suppress: new messages of the user are dropped, and taken again when the suppression is removed', async () => {
+  test('suppress: new messages of the user are dropped, and accepted again when the suppression is removed', async () => {
     const { wiring, receiver } = await webhook()
     const { id } = await request({ userIds: ['u-hushed'], sourceIds: [wiring.sourceId], suppress: true })
     await reached(id, 'finished')
@@ -202,7 +202,7 @@ describe('Deletion requests', () => {
     assert.ok(!receiver.byMessageId.has(dropped))
   })
 
-  test('without suppress, which is the default, new messages of the user are taken', async () => {
+  test('without suppress, which is the default, new messages of the user are accepted', async () => {
     const { wiring } = await webhook()
     const { id, suppress } = await request({ userIds: ['u-back'], sourceIds: [wiring.sourceId] })
     assert.equal(suppress, false)
@@ -212,7 +212,7 @@ describe('Deletion requests', () => {
     assert.deepEqual(await storedOf(wiring, 'u-back'), [later])
   })
 
-  test('only the named sources are affected; without names, all are; one without a webhook is purged and nobody is told', async () => {
+  test('only the named sources are affected, or all if none is named; a source without a webhook is purged, and no message is sent', async () => {
     await using own = await startInProcess()
     await using receiver = await startReceiver()
     const [one, two, bare] = [await wire(own, { urls: [receiver.url] }), await wire(own, { urls: [receiver.url] }), await wire(own)]
@@ -249,7 +249,7 @@ describe('Deletion requests', () => {
     )
   })
 
-  test('a source that hashes user ids: the raw id is given, both are purged, and only the hash is sent', async () => {
+  test('for a source that hashes user ids, the raw id is given, messages with either are purged, and only the hash is sent', async () => {
     const { wiring, receiver } = await webhook()
     const plain = await webhook()
     const userId = `raw-${wiring.sourceId}`
@@ -288,7 +288,7 @@ describe('Deletion requests', () => {
     assert.equal((await reached(second.id, 'finished')).purged, 1)
   })
 
-  test('a request survives a restart, delete messages and all', async () => {
+  test('a request and its delete messages survive a restart', async () => {
     await using own = await startInProcess()
     await using receiver = await startReceiver(() => ({ status: 503 }))
     await wire(own, { urls: [receiver.url] })
@@ -303,7 +303,7 @@ describe('Deletion requests', () => {
     assert.equal(deletesAt(receiver).length, 4)
   })
 
-  test('from 1 to 5000 users; sources that are not there are refused', async () => {
+  test('a request has 1 to 5000 users; unknown sources are refused', async () => {
     const userIds = Array.from({ length: 5_001 }, (_, at) => `u-${at}`)
     for (const body of [{ userIds: [] }, { userIds }, { userIds: ['u-1'], sourceIds: ['src_none'] }]) {
       await assert.rejects(request(body), /: 400 .*invalid_field/)

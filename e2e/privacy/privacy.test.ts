@@ -1,5 +1,5 @@
-// A source with privacy rules, in a running service: the values as they were sent are nowhere. A sentinel in a source without rules shows that
-// each search would have found them. Also run on PostgreSQL, by on-postgresql.test.ts.
+// A source with privacy rules, in a running service: the original values are stored nowhere. A sentinel in a source without rules shows that
+// each search would have found them. on-postgresql.test.ts runs this file on PostgreSQL.
 
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
@@ -41,7 +41,7 @@ function formsOf(value: string): string[] {
 
 const contains = (bytes: Buffer, value: string): boolean => formsOf(value).some((form) => bytes.includes(form))
 
-/** Messages with the value wherever a rule looks for it. */
+/** Messages with the value in every place where a rule looks for it. */
 function messagesWith(value: string, name: string): object[] {
   return [
     { type: 'identify', messageId: `${name}-1`, userId: value, traits: { email: value, plan: 'pro' } },

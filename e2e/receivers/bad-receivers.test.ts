@@ -1,5 +1,5 @@
-// Receivers that misbehave, each for real and through the whole service: what becomes of the delivery, what is on record
-// about it, and that a healthy receiver of the same messages gets them meanwhile.
+// Real receivers that misbehave, through the whole service: how the delivery ends, what is recorded about it, and that a healthy receiver
+// gets the same messages meanwhile.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { eventually } from '../system/signals.ts'
 import { type AttemptView, type State, wire } from '../system/wiring.ts'
 
 const GIGABYTE = 2 ** 30
-/** Temporary failures end at once, so that what they come to is on record. */
+/** Deliveries expire after the first temporary failure, so that the result is recorded at once. */
 const NO_RETRY = { retryWindowMs: 1_000 }
 const OK = 'HTTP/1.1 200 OK\r\n'
 const FAILED = 'HTTP/1.1 500 Internal Server Error\r\n'
@@ -29,7 +29,7 @@ interface Bad {
   status?: number
   error: RegExp | null
   responseStart?: string
-  /** It takes the whole deadline, in which the other destination is long done. */
+  /** The attempt lasts until its deadline, long after the other destination has finished. */
   slow?: true
 }
 
@@ -222,7 +222,7 @@ describe('A receiver that misbehaves', { concurrency: true }, () => {
   }
 })
 
-test('receivers that answer gigabytes, hang and never read leave the service’s memory as it was', async (t) => {
+test('receivers that answer gigabytes, hang or never read do not increase the memory use of the service', async (t) => {
   await using service = await startService()
   if (peakMegabytes(service.pid) === undefined) return t.skip('there is no /proc on this system')
   const poured: (() => number)[] = []
@@ -275,20 +275,20 @@ describe('A receiver at an address that is not public', () => {
 
   before(async () => {
     service = await startInProcess({
-      // A service that others can reach protects its own network.
+      // A service that listens on a public address protects its own network.
       host: '0.0.0.0',
       allowAddresses: '127.0.0.2/32',
       lookup: async (hostname) => {
         asked.push(hostname)
         const answers = addresses.get(hostname) ?? []
-        // The last answer stays.
+        // The last answer is repeated.
         return [(answers.length > 1 ? answers.shift() : answers[0]) ?? '10.0.0.1']
       },
     })
   })
   after(() => service[Symbol.asyncDispose]())
 
-  test('by its number: refused, and no connection is made', async () => {
+  test('given as an IP address: refused, and no connection is made', async () => {
     await using receiver = await startReceiver()
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '10.0.0.1', '192.168.1.1', '169.254.169.254', '0.0.0.0']) {
       const url = `http://${host}:${receiver.port}/`
@@ -300,7 +300,7 @@ describe('A receiver at an address that is not public', () => {
     assert.equal(receiver.connections, 0)
   })
 
-  test('by a name that leads to it: refused, and no connection is made; the other destination gets its message', async () => {
+  test('given as a name that resolves to it: refused, and no connection is made; the other destination gets its message', async () => {
     await using receiver = await startReceiver()
     await using allowed = await startReceiver(undefined, { host: '127.0.0.2' })
     addresses.set('inside.example', ['127.0.0.1'])
@@ -315,7 +315,7 @@ describe('A receiver at an address that is not public', () => {
     assert.equal(receiver.connections, 0)
   })
 
-  test('by a name that changes its address between check and dial: the checked address is the one that is dialled', async () => {
+  test('given as a name whose address changes after the check: the checked address is dialled', async () => {
     await using inside = await startReceiver()
     await using outside = await startReceiver(undefined, { host: '127.0.0.2', port: inside.port })
     addresses.set('rebinding.example', ['127.0.0.2', '127.0.0.1'])
@@ -335,7 +335,7 @@ function pick<T extends object, K extends keyof T>(from: T, ...keys: K[]): Pick<
   return Object.fromEntries(keys.map((key) => [key, from[key]])) as Pick<T, K>
 }
 
-/** The most memory that a process has had so far. */
+/** The peak memory use of a process. */
 function peakMegabytes(pid: number): number | undefined {
   try {
     return Math.round(Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024)

@@ -19,7 +19,7 @@ const REQUEST = {
     flat: { '@flatten': { separator: '.', value: { '@path': '$.' } } },
   },
 }
-/** Tries to take the place of the secrets, and to read them. */
+/** A message that tries to replace the secrets, and to read them. */
 const CODE = `export default function (message) {
   console.log('secrets: ' + JSON.stringify(message.secrets) + typeof secrets)
   return { ...message, secrets: { token: 'of the message', routingKey: 'of the message' } }
@@ -93,7 +93,7 @@ test('secrets are sent in path, headers and body; no message can replace them, a
   assert.doesNotMatch(log, /SECRET/)
 })
 
-test('a preview with changes can use secrets that it brings, and does not show them', async () => {
+test('a preview with changes can use secrets that it contains, and does not show them', async () => {
   const { destinationId: id } = await wire(service, { urls: [receiver.url] })
   const changes = {
     secrets: { key: 'SECRET-three' },

@@ -82,7 +82,7 @@ describe('HTTPS receivers', () => {
     }
   })
 
-  test('with a second URL that is well, the message is delivered all the same', async () => {
+  test('with a second URL that works, the message is delivered', async () => {
     await using receiver = await startReceiver(undefined, { tls: createCertificate({ commonName: 'me', hosts }) })
     await using healthy = await startReceiver()
     const wiring = await wire(service, { urls: [receiver.url, healthy.url] })

@@ -1,5 +1,5 @@
-// What arrives at a webhook: the fields of every type, the times, the context, byte for byte, after the whole way
-// through the service. The wall clock stands still, so that times can be told exactly.
+// What a webhook gets, byte for byte: the fields of every type, the times and the context, through the whole service. The wall clock is
+// stopped, so that times can be compared exactly.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -60,7 +60,7 @@ async function arrivalOf(messageId: string): Promise<Arrival> {
   return receiver.byMessageId.get(messageId)?.[0] as Arrival
 }
 
-/** What becomes of a call, sent to the path of its type. */
+/** The message that arrives for a call to the path of its type. */
 async function outbound(
   type: Type,
   call: { messageId?: string; [field: string]: unknown },
@@ -111,7 +111,7 @@ describe('Outbound webhook message', () => {
     assert.deepEqual({ event, properties }, { event: 'Order Completed', properties: CALLS.track.properties })
   })
 
-  test('alias has the keys “Previous ID” and “User ID”, with a space, in place of userId', async () => {
+  test('alias has the keys “Previous ID” and “User ID”, with a space, instead of userId', async () => {
     const message = await outbound('alias', CALLS.alias)
     assert.deepEqual([message['Previous ID'], message['User ID']], ['anon-9', 'u-2'])
     for (const key of ['userId', 'previousId']) assert.ok(!(key in message), key)
@@ -135,7 +135,7 @@ describe('Outbound webhook message', () => {
 
   for (const { note, call, outbound } of vectors) {
     if (call === null) continue
-    test(`the shared vector arrives as it says: ${note}`, async () => {
+    test(`the shared test vector arrives as expected: ${note}`, async () => {
       await wiring.send([call], { sentAt: NOW })
       const { bytes, headers, messages } = await arrivalOf(call.messageId)
       assert.deepEqual(messages, [outbound])
@@ -143,7 +143,7 @@ describe('Outbound webhook message', () => {
     })
   }
 
-  test('a message has besides: messageId, anonymousId, context, integrations, name and category where the call had them', async () => {
+  test('a message also has messageId, anonymousId, context, integrations, name and category if the call had them', async () => {
     const more = { anonymousId: 'a-1', context: { locale: 'de-CH' }, integrations: { All: true } }
     for (const type of TYPES) {
       const message = await outbound(type, { ...CALLS[type], ...more, messageId: `with-${type}` })
@@ -158,7 +158,7 @@ describe('Outbound webhook message', () => {
     assert.equal(Object.keys(least).sort().join(' '), 'anonymousId context event messageId properties receivedAt timestamp type version')
   })
 
-  test('the write key never leaves, nor what is not a field of the message', async () => {
+  test('neither the write key nor unknown fields of the message are sent', async () => {
     const messageId = randomUUID()
     const call = { type: 'track', messageId, ...CALLS.track, writeKey: wiring.writeKey, _metadata: { bundled: [] }, channel: 'server' }
     await wiring.send([call], { writeKey: wiring.writeKey })
@@ -167,8 +167,8 @@ describe('Outbound webhook message', () => {
     for (const key of ['writeKey', '_metadata', 'channel']) assert.ok(!bytes.includes(`"${key}"`), key)
   })
 
-  test('the body is byte for byte what JSON.stringify makes of it again', async () => {
-    // Written by hand, because JSON.stringify would have put it right before it was sent.
+  test('the body equals what JSON.stringify makes of the parsed body, byte for byte', async () => {
+    // Written by hand, because JSON.stringify would have normalized it before it was sent.
     const properties = `{"10":1,"9":2, "exponent":1e21,"long":12345678901234567890,"zero":-0,"one":1.0,"escaped":"\\u00e9\\/\\u2028",
       "raw":"é ✓ 😀 \u2028","lone":"\\ud800","nul":"\\u0000","twice":1,"twice":2,"__proto__":{"x":1},"":null,"deep":[[[{}]]]}`
     const messageId = randomUUID()
@@ -194,7 +194,7 @@ describe('The times of a message', () => {
     return { timestamp, originalTimestamp, sentAt, receivedAt }
   }
 
-  test('timestamp is receivedAt − (sentAt − originalTimestamp): a sender’s clock that is an hour ahead does no harm', async () => {
+  test('timestamp is receivedAt − (sentAt − originalTimestamp), so a sender’s clock may be an hour ahead', async () => {
     const sent = { timestamp: '2026-11-14T10:00:00.000Z', sentAt: '2026-11-14T10:00:07.500Z' }
     assert.deepEqual(timesOf(await track(sent)), {
       timestamp: '2026-11-14T08:59:52.700Z',
@@ -204,7 +204,7 @@ describe('The times of a message', () => {
     })
   })
 
-  test('the sentAt of a batch is that of its messages', async () => {
+  test('the sentAt of a batch is used for its messages', async () => {
     const messageId = randomUUID()
     await wiring.send([{ type: 'track', messageId, ...CALLS.track, timestamp: '2026-11-14T08:00:00.000Z' }], {
       sentAt: '2026-11-14T08:00:01.000Z',
@@ -238,7 +238,7 @@ describe('The times of a message', () => {
 })
 
 describe('The context of a message', () => {
-  test('a batch’s context lies under each message’s own, and likewise integrations', async () => {
+  test('the context and integrations of a batch are defaults for those of each message', async () => {
     const [first, second] = [randomUUID(), randomUUID()]
     await wiring.send(
       [
@@ -269,7 +269,7 @@ describe('The context of a message', () => {
     assert.deepEqual(await contextOf({ writeKey: wiring.writeKey }, { 'content-type': 'text/plain' }), { ip: '127.0.0.1' })
   })
 
-  test('context.ip is the caller’s address where context.direct is true', async () => {
+  test('context.ip is the caller’s address if context.direct is true', async () => {
     assert.deepEqual(await contextOf({ context: { direct: true } }), { direct: true, ip: '127.0.0.1' })
   })
 
@@ -277,12 +277,12 @@ describe('The context of a message', () => {
     assert.deepEqual(await contextOf({ context: { locale: 'de-CH' } }), { locale: 'de-CH' })
   })
 
-  test('context.ip that the call gave stays', async () => {
+  test('a given context.ip is kept', async () => {
     const context = { ip: '203.0.113.9', direct: true }
     assert.deepEqual(await contextOf({ context }, { origin: 'https://shop.example' }), context)
   })
 
-  test('X-Forwarded-For is not believed of just anybody', async () => {
+  test('X-Forwarded-For is ignored unless it comes from a trusted proxy', async () => {
     assert.deepEqual(await contextOf({ context: { direct: true } }, { 'x-forwarded-for': '203.0.113.9' }), {
       direct: true,
       ip: '127.0.0.1',

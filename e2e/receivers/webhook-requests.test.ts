@@ -31,7 +31,7 @@ async function arrivalOf(messageId: string, count = 1): Promise<Arrival> {
   return receiver.byMessageId.get(messageId)?.[count - 1] as Arrival
 }
 
-/** Three messages that go out as one batch. */
+/** Three messages that are sent as one batch. */
 async function batchOf(wiring: Wiring): Promise<Arrival> {
   const ids = [1, 2, 3].map((number) => `${wiring.sourceId}-${number}`)
   await wiring.send(ids.map((messageId) => ({ type: 'track', messageId, userId: 'u-1', event: 'é ✓', properties: { messageId } })))
@@ -100,7 +100,7 @@ describe('Webhook destination settings', () => {
     }
   })
 
-  test('headers: those of the service and of the connection, and what is no header, are refused', async () => {
+  test('headers: those that the service or the connection sets, and invalid ones, are refused', async () => {
     const names = [
       'Host',
       'content-length',
@@ -128,7 +128,7 @@ describe('Webhook destination settings', () => {
     for (const value of ['two\r\nlines', 'é', '\0']) assert.equal((await refusalOf({ headers: { 'X-A': value } })).status, 400)
   })
 
-  test('sharedSecret: optional; requests are signed once it is set, and no longer when it is taken away', async () => {
+  test('sharedSecret: optional; requests are signed while it is set', async () => {
     const wiring = await webhook()
     assert.equal((await arrivalOf(await wiring.track())).headers['x-signature'], undefined)
     await wiring.change({ sharedSecret: SECRET })
@@ -138,7 +138,7 @@ describe('Webhook destination settings', () => {
     assert.equal((await arrivalOf(await wiring.track())).headers['x-signature'], undefined)
   })
 
-  test('sharedSecret and signingSecrets are write-only: no answer shows them, only that they are there', async () => {
+  test('sharedSecret and signingSecrets are write-only: answers only show whether they are set', async () => {
     const signingSecrets = [generateSecret(), generateSecret()]
     const { id } = await service.api<{ id: string }>('/destinations', {
       method: 'POST',
@@ -157,7 +157,7 @@ describe('Webhook destination settings', () => {
     assert.deepEqual({ hasSharedSecret, hasSigningSecrets }, { hasSharedSecret: true, hasSigningSecrets: true })
   })
 
-  test('a destination is attached to one or more chosen sources, and gets the messages of no other', async () => {
+  test('a destination is attached to one or more sources, and gets messages of no other source', async () => {
     const [first, second, other] = [await webhook(), await wire(service), await wire(service)]
     await first.change({ sourceIds: [first.sourceId, second.sourceId] })
     const strange = await other.track()
@@ -170,13 +170,13 @@ describe('Webhook destination settings', () => {
 })
 
 describe('Receiver endpoint', () => {
-  test('method and path: POST to the configured URL, any path, its query included', async () => {
+  test('method and path: POST to the configured URL, with any path and query', async () => {
     const wiring = await webhook({ urls: [`${receiver.url}hooks/é?token=a%20b&x=1`] })
     const { method, path } = await arrivalOf(await wiring.track())
     assert.deepEqual({ method, path }, { method: 'POST', path: '/hooks/%C3%A9?token=a%20b&x=1' })
   })
 
-  test('request headers: User-Agent, Content-Type and X-Attempt, and no other of the service', async () => {
+  test('request headers: User-Agent, Content-Type and X-Attempt, and no others by default', async () => {
     const { headers, bytes } = await arrivalOf(await (await webhook()).track())
     assert.deepEqual(headers, {
       host: new URL(receiver.url).host,
@@ -243,7 +243,7 @@ describe('Receiver endpoint', () => {
     receiver.answer = () => undefined
   })
 
-  test('the record of a delivery shows the request as it was sent', async () => {
+  test('the API shows the request of a delivery as it was sent', async () => {
     const wiring = await webhook({ sharedSecret: SECRET, signingSecrets: [generateSecret()], headers: { 'X-Mine': 'yes' } })
     const id = await wiring.track({ properties: { note: 'é ✓' } })
     const { request } = await wiring.settled(id)
@@ -296,7 +296,7 @@ describe('Request signing for webhook receivers', () => {
     assert.deepEqual([refused.ok, 'code' in refused && refused.code], [false, 'batch_unproven'])
   })
 
-  test('the receiver compares X-Signature with its own digest: the right secret verifies, another does not', async () => {
+  test('the receiver compares X-Signature with its own digest, which matches only with the right secret', async () => {
     const { headers, bytes: body } = await arrivalOf(await (await webhook({ sharedSecret: SECRET })).track())
     const verified = verifyWebhook({ headers, body }, { sharedSecret: SECRET })
     assert.ok(verified.ok)
@@ -335,7 +335,7 @@ describe('Standard Webhooks', () => {
     for (const secret of secrets) assert.ok(verifyWebhook({ headers, body }, { signingSecrets: secret, toleranceSeconds: 600 }).ok)
   })
 
-  test('a batch is signed as a whole, where X-Signature leaves all but its first message unsigned', async () => {
+  test('a batch is signed as a whole, while X-Signature covers only its first message', async () => {
     const { headers, bytes: body } = await batchOf(
       await webhook({ sharedSecret: SECRET, signingSecrets: [...secrets], batch: { size: 3 } }),
     )
@@ -349,7 +349,7 @@ describe('Standard Webhooks', () => {
     assert.ok(!verifyWebhook({ headers, body: forged }, options).ok)
   })
 
-  test('webhook-id is the same on every attempt, for receivers that know a message by it', async () => {
+  test('webhook-id is the same on every attempt, so that receivers can recognise repeated messages', async () => {
     const wiring = await webhook({ signingSecrets: [secrets[0]] })
     const before = receiver.arrivals.length
     receiver.answer = ({ number }) => (number === before + 1 ? { status: 500 } : undefined)
@@ -361,7 +361,7 @@ describe('Standard Webhooks', () => {
     assert.notEqual(second.headers['webhook-signature'], first.headers['webhook-signature'], 'the time is another')
   })
 
-  test('more than two signing secrets, and what is none, are refused', async () => {
+  test('more than two signing secrets, and invalid ones, are refused', async () => {
     for (const signingSecrets of [[...secrets, generateSecret()], ['not-a-secret'], ['whsec_'], ['whsec_%%%']]) {
       assert.equal((await refusalOf({ signingSecrets })).status, 400)
     }

@@ -1,9 +1,9 @@
-// The service under test in this process, where a test must put something in the place of the world: the clock, the
-// resolver, the certificate authorities. Everything else is real: the store (see test-store.ts), the ports, the sockets.
+// The service under test, in this process, for tests that replace the clock, the resolver or the certificate authorities. Everything
+// else is real: the store (see test-store.ts), the ports, the sockets.
 //
 //   await using service = await startInProcess({ host: '0.0.0.0', lookup: async () => ['10.0.0.1'] })
 //   await service.api('/ledger')                    as in service.ts
-//   await service.later(60_000)                     a minute passes at once, and what is due by then is attempted
+//   await service.later(60_000)                     moves the clock by a minute; attempts that are due by then are made
 //   await service.restart({ laterMs: 5 * HOUR_MS }) stopped, and started on the same store five hours later
 
 import { type App, type AppParts, createApp } from '../../packages/server/src/app.ts'
@@ -16,16 +16,16 @@ import { callControl, TOKEN } from './service.ts'
 export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca' | 'onRoute' | 'bodyTimeoutMs' | 'integrations'> {
   host?: string
   allowAddresses?: string
-  /** Stops the wall clock there. What is scheduled goes on. */
+  /** Stops the wall clock at this time. Timers go on. */
   wallMs?: number
-  /** Gets the lines of its log. */
+  /** Receives the lines of the log. */
   onLog?: (line: string) => void
 }
 
 export interface InProcessService extends AsyncDisposable {
   url: string
   api<T = unknown>(path: string, init?: { method?: string; body?: unknown }): Promise<T>
-  /** What its clock shows. */
+  /** The time by its clock. */
   now(): number
   later(ms: number): Promise<void>
   restart(options?: { laterMs?: number }): Promise<void>
@@ -75,7 +75,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     async later(ms) {
       aheadMs += ms
       scheduleAheadMs += ms
-      // Timers do not know. A change of its settings makes a destination look at the time, if it is one.
+      // Timers do not notice the change. A change of its settings makes a destination check the time.
       const { data } = await service.api<{ data: { id: string; maxInFlight: number }[] }>('/destinations?limit=1000')
       for (const { id, maxInFlight } of data) {
         for (const changed of [maxInFlight === 1 ? 2 : maxInFlight - 1, maxInFlight])

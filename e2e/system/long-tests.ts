@@ -1,3 +1,3 @@
-// Whether tests run at their full length. Every day they are as long as a quarter of an hour for all checks allows: SWITCHYARD_LONG_TESTS=1.
+// Whether tests run at their full length (SWITCHYARD_LONG_TESTS=1). By default they are shortened, so that all checks fit into 25 minutes.
 
 export const IS_LONG = process.env['SWITCHYARD_LONG_TESTS'] === '1'

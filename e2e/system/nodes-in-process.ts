@@ -1,8 +1,8 @@
-// Several nodes of the service in this process, on one PostgreSQL database of their own.
+// Several nodes of the service in this process, which share a new PostgreSQL database.
 //
 //   await using cluster = await startCluster(t, { nodes: 2 })
 //   await cluster.nodes[0].api('/ledger')
-//   const other = await cluster.start()                  one more
+//   const other = await cluster.start()                  one more node
 //   await send(cluster.nodes[0], 10)                     to the tracking API, from the first source
 //   await cluster.nodes[1].close()
 
@@ -65,7 +65,7 @@ export async function startNode(url: string, env: Record<string, string> = {}, l
   return { url: app.url, app, api: (path, init) => callControl(app.url, TOKEN, path, init), close: async () => void (await app.close()) }
 }
 
-/** Messages of one batch, named by `name` and their place. */
+/** The messages of one batch, named by `name` and their index. */
 export async function send({ app }: Node, count: number, name = 'm'): Promise<Response> {
   const [writeKey] = app.firstSource?.writeKeys ?? assert.fail()
   const batch = Array.from({ length: count }, (_, at) => ({ type: 'track', userId: 'u', event: 'Tested', messageId: `${name}-${at}` }))

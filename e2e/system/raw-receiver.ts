@@ -1,5 +1,5 @@
-// A receiver that speaks no HTTP by itself: a bare TCP server on a free port of 127.0.0.1, for everything that a real
-// server would not do. Its behaviour is called once per connection, with the first bytes of the request or before any.
+// A receiver without an HTTP implementation: a TCP server on a free port of 127.0.0.1, for everything that a real HTTP server would not
+// do. Its behaviour is called once per connection, when it is opened or with the first bytes of the request.
 
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
@@ -10,7 +10,7 @@ export interface RawReceiver extends AsyncDisposable {
 }
 
 export interface RawOptions {
-  /** Called at the connection, of which nothing is read then. */
+  /** Called when the connection is opened. Nothing is read from it. */
   unread?: boolean
   host?: string
   port?: number
@@ -47,14 +47,14 @@ export async function startRawReceiver(behave: (socket: Socket) => void, options
   return receiver
 }
 
-/** Writes a byte at a time for as long as anybody is there. */
+/** Writes one byte at a time until the connection is closed. */
 export function drip(socket: Socket, text: string, everyMs = 200): void {
   let at = 0
   const timer = setInterval(() => socket.write(text[at++ % text.length] as string), everyMs)
   socket.on('close', () => clearInterval(timer))
 }
 
-/** Writes as fast as it is taken, up to so many bytes. Gives how many were written so far. */
+/** Writes up to so many bytes, as fast as they are read. Returns a function that returns how many were written so far. */
 export function pour(socket: Socket, bytes: number): () => number {
   const chunk = Buffer.alloc(64 * 1_024, 'x')
   let written = 0

@@ -1,11 +1,11 @@
-// A receiver of webhooks: a real HTTP server on a free port of 127.0.0.1 that answers as a test tells it to and keeps the
-// books of everything that came. It judges nothing.
+// A receiver of webhooks: a real HTTP server on a free port of 127.0.0.1 that answers as a test tells it to and records every request. It
+// checks nothing.
 //
 //   await using receiver = await startReceiver()                             answers 200 to everything
 //   await using receiver = await startReceiver(({ number }) => (number === 1 ? { status: 500 } : undefined))
 //   receiver.answer = () => ({ hang: true })                                 another behaviour from now on
 //   receiver.answer = () => ({ script: (response, socket) => … })            anything at all
-//   await receiver.until(() => receiver.byMessageId.size === 10)             as soon as that many different messages came
+//   await receiver.until(() => receiver.byMessageId.size === 10)             as soon as ten different messages have arrived
 //   receiver.byMessageId.get('m-1')                                          the requests that carried it, in order
 //   receiver.url                                                             http://127.0.0.1:PORT/, for a destination's urls
 
@@ -20,29 +20,29 @@ export interface ReceivedMessage {
   [field: string]: unknown
 }
 
-/** One request that arrived whole. */
+/** A request that was received completely. */
 export interface Arrival {
-  /** From 1, in the order of arrival, over the receiver's whole life. */
+  /** From 1, in the order of arrival, also after goAway and comeBack. */
   number: number
-  /** performance.now() when its last byte was there. */
+  /** performance.now() when its last byte arrived. */
   atMs: number
-  /** Date.now() then. */
+  /** Date.now() at the same moment. */
   wallMs: number
   method: string
   path: string
   headers: Record<string, string>
   bytes: Buffer
-  /** The objects of the body; none where it is not JSON. */
+  /** The messages in the body; none if it is not JSON. */
   messages: ReceivedMessage[]
   isBatch: boolean
   socket: Socket
-  /** What became of the answer: `written` when all of it was handed to the connection. */
+  /** The state of the answer: `written` when all of it was passed to the connection. */
   answer: 'awaited' | 'written' | 'cut'
-  /** Of the answer; null while there is none. */
+  /** The status of the answer; null while there is none. */
   status: number | null
 }
 
-/** How to answer. Nothing given: 200 and an empty body. */
+/** How to answer. The default is 200 and an empty body. */
 export interface Answer {
   status?: number
   headers?: Record<string, string>
@@ -53,7 +53,7 @@ export interface Answer {
   hang?: boolean
   /** Cuts the connection with a reset. */
   reset?: boolean
-  /** Writes what it likes, when it likes. */
+  /** Writes anything, at any time. */
   script?: (response: ServerResponse, socket: Socket) => void
 }
 
@@ -62,14 +62,14 @@ export type Behaviour = (arrival: Arrival) => Answer | undefined
 export interface ReceiverOptions {
   /** HTTPS with this certificate. */
   tls?: { key: string; cert: string }
-  /** Another kind of server, which hands requests to the listener. */
+  /** Another kind of server, which passes requests to the listener. */
   server?: (listener: RequestListener) => Server
   host?: string
   /** Default: a free one. */
   port?: number
-  /** Keeps no books of its own, for long runs. */
+  /** Does not record requests, for long runs. */
   forgets?: boolean
-  /** Called when all of an answer was handed to the connection. */
+  /** Called when all of an answer was passed to the connection. */
   answered?: (arrival: Arrival) => void
 }
 
@@ -81,17 +81,17 @@ export interface Receiver extends AsyncDisposable {
   arrivals: Arrival[]
   /** Which requests carried a message, by its messageId. */
   byMessageId: Map<string, Arrival[]>
-  /** The messages in the order of their arrival, those that came twice twice. */
+  /** All messages in the order of arrival, including repeated ones. */
   messages(): ReceivedMessage[]
-  /** Requests whose answer is awaited now. */
+  /** The number of requests that have no answer yet. */
   open(): number
-  /** Connections that were ever made. */
+  /** The number of connections opened so far. */
   connections: number
-  /** Connections that stand now. */
+  /** The number of open connections. */
   standing(): number
-  /** Resolves as soon as it holds; looked at whenever something arrives, is answered or breaks off. */
+  /** Resolves as soon as the condition holds. It is checked whenever a request arrives, is answered or is aborted. */
   until(condition: () => boolean, waiting?: Waiting): Promise<void>
-  /** Refuses connections from now on, and cuts those that stand. The port stays known for comeBack. */
+  /** Refuses connections from now on, and closes those that are open. comeBack uses the same port. */
   goAway(): Promise<void>
   /** Listens again on the same port. */
   comeBack(): Promise<void>

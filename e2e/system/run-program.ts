@@ -1,5 +1,4 @@
-// Child processes of the tests. Each has a deadline after which it is killed, and one that fails says why: its output is
-// in the error.
+// Child processes of the tests. Each is killed after a deadline. If one fails, the error has its output.
 
 import { execFile } from 'node:child_process'
 
@@ -17,7 +16,7 @@ export interface RunOptions {
 /** Resolves when the program has ended with 0. */
 export function run(file: string, args: string[], { cwd, deadlineMs = 30_000 }: RunOptions): Promise<Ended> {
   const startedAt = performance.now()
-  // Not inherited: options that the tests' own runtime was started with mean something else to another version.
+  // Not inherited, because the options of this runtime can mean something else in another version.
   const env = { ...process.env, NODE_OPTIONS: undefined, NODE_TEST_CONTEXT: undefined }
   return new Promise((resolve, reject) => {
     execFile(file, args, { cwd, env, timeout: deadlineMs, killSignal: 'SIGKILL', maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {
@@ -29,7 +28,7 @@ export function run(file: string, args: string[], { cwd, deadlineMs = 30_000 }: 
   })
 }
 
-/** npm, however these tests were started. */
+/** The path of npm, however these tests were started. */
 export function npm(args: string[], options: RunOptions): Promise<Ended> {
   const cli = process.env['npm_execpath']
   return cli !== undefined && /\.c?js$/.test(cli) ? run(process.execPath, [cli, ...args], options) : run('npm', args, options)

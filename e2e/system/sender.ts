@@ -1,10 +1,10 @@
-// A sender as the client library is one: batches with messageIds of their own, sent again, unchanged, until they are
-// answered. Keeps the books of what was acknowledged, to hold against a receiver's.
+// Sends like the client library: batches of messages with new messageIds, each repeated unchanged until it is answered. Records which
+// messages were acknowledged, to compare them with those that a receiver got.
 //
 //   using sender = startSender(() => service, { batchSize: 10 })
-//   await sender.until(() => sender.acknowledged.size >= 500)     load goes on meanwhile
-//   sender.resume()                                               after a restart: what was unanswered is sent again
-//   await sender.finish()                                         no new batches; resolves when every one is answered
+//   await sender.until(() => sender.acknowledged.size >= 500)     meanwhile it goes on sending
+//   sender.resume()                                               after a restart: sends unanswered batches again
+//   await sender.finish()                                         starts no new batch; resolves when every batch is answered
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { IS_LONG } from './long-tests.ts'
@@ -16,25 +16,25 @@ const PAUSE_MS = IS_LONG ? 0 : 20
 
 export interface SenderOptions {
   batchSize?: number
-  /** Batches under way at once. */
+  /** The most batches in flight. */
   parallel?: number
-  /** Begins every messageId. */
+  /** The prefix of every messageId. */
   name?: string
-  /** Of each message. */
+  /** Properties of each message. */
   fields?: object
 }
 
 export interface Sender extends Disposable {
-  /** The messageIds whose 200 has been seen. */
+  /** The messageIds of acknowledged messages. */
   acknowledged: Set<string>
-  /** All that were sent, answered or not. */
+  /** The messageIds of all messages that were sent, acknowledged or not. */
   sent: Set<string>
-  /** Messages in batches that were sent again, counted each time. */
+  /** How many messages were in repeated batches, counted each time. */
   resent: number
-  /** Answers other than 200, and how often each came. */
+  /** The number of answers by status, except 200. */
   refusals: Map<number, number>
   until(condition: () => boolean, waiting?: Waiting): Promise<void>
-  /** The service is there again. */
+  /** Called when the service is running again. */
   resume(): void
   finish(): Promise<void>
 }
@@ -46,7 +46,7 @@ export function startSender(service: () => Service, options: SenderOptions = {})
   let comebacks = 0
   const told = { finish: false, abandon: false }
 
-  /** False when the sender was disposed of before there was an answer. */
+  /** False if the sender was disposed of before there was an answer. */
   async function deliver(messages: readonly object[]): Promise<boolean> {
     for (let attempt = 1; !told.abandon; attempt++) {
       const seen = comebacks

@@ -1,17 +1,17 @@
-// The service under test, as a process of its own: started as a user starts it, spoken to over HTTP, ended by signals. With
-// SWITCHYARD_TEST_STORE=postgres a folder has a database in the place of its file: see test-store.ts.
+// The service under test, in a separate process: started as a user starts it, called over HTTP, stopped by signals. With
+// SWITCHYARD_TEST_STORE=postgres it uses a PostgreSQL database instead of a file in its folder: see test-store.ts.
 //
-//   await using service = await startService()                    on a new folder, removed in the end
+//   await using service = await startService()                    in a new folder, which is removed at the end
 //   const id = await service.destination({ urls: [receiver.url] })
 //   await service.send([track('m-1')])                            POST /v1/batch with the write key → { status, headers, body }
-//   await service.post('/v1/track', '{"broken', { … })            anything at all, as it stands
-//   await service.api('/ledger')                                  the control API: its body, or an error that shows the answer
+//   await service.post('/v1/track', '{"broken', { … })            any body, unchanged
+//   await service.api('/ledger')                                  the control API: returns the body, or throws an error with the answer
 //   await service.api('/destinations/x', { method: 'PATCH', body: { enabled: false } })
-//   await service.settled()                                       nothing is pending any more → the ledger
-//   await service.logged(({ msg }) => /timeout/.test(msg))        the first line of the log that passes, when it comes
+//   await service.settled()                                       waits until nothing is pending → the ledger
+//   await service.logged(({ msg }) => /timeout/.test(msg))        waits for a matching line of the log
 //   service.kill('SIGKILL'); await service.ended                  { code, signal, … }
-//   const next = await service.restart()                          on the same folder, when this one has ended; call stop() or
-//                                                                 kill() first. Disposing of the first ends and removes all
+//   const next = await service.restart()                          in the same folder, after this one has ended; call stop() or
+//                                                                 kill() first. Disposing of the first stops and removes all
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -25,15 +25,15 @@ export const CLI = join(import.meta.dirname, '..', '..', 'packages', 'server', '
 export const TOKEN = 'token-of-the-whole-system-tests'
 
 const STOP_DEADLINE_MS = 30_000
-/** A start takes half a second, and most of a minute while many other programs run. */
+/** A start takes half a second, and almost a minute on a machine that is very busy. */
 const START_DEADLINE_MS = 180_000
-/** Half of a start is compiling, and these tests make some hundred: 0.3 s instead of 0.6 s each. */
+/** Half of the time of a start is spent on compiling. With a cache, each of some hundred starts takes 0.3 s instead of 0.6 s. */
 const NODE_COMPILE_CACHE = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'switchyard-e2e-compiled')
 
 export interface ServiceOptions {
-  /** Where the store is and stays; default: a folder of its own, removed when the service is disposed of. */
+  /** The folder of the store, which is kept; by default a new folder that is removed when the service is disposed of. */
   folder?: string
-  /** The admin token; null: none is given. */
+  /** The admin token; null to set none. */
   token?: string | null
   log?: string
   env?: Record<string, string>
@@ -47,7 +47,7 @@ export interface Ended {
   signal: NodeJS.Signals | null
   stdout: string
   stderr: string
-  /** From the first signal that was sent to it, or from its start, to its end. */
+  /** Milliseconds from the first signal, or else from the start, to the end of the process. */
   ms: number
 }
 
@@ -98,37 +98,37 @@ export interface Service extends AsyncDisposable {
   url: string
   writeKey: string
   sourceId: string
-  /** Of the control API: the one given, or the one it printed. Empty when neither. */
+  /** The admin token that was given or printed; empty if there is none. */
   token: string
   folder: string
   /** The SQLite file; there is none on PostgreSQL. */
   file: string
-  /** Settings that name its store, for commands that open it themselves. */
+  /** The settings of its store, for commands that open the store themselves. */
   storeEnv: Record<string, string>
-  /** Every byte that it keeps, by where that is; but not the key's. */
+  /** All stored bytes by place, without the encryption key. */
   stored(): Promise<[place: string, bytes: Buffer][]>
   pid: number
-  /** Everything that it has printed so far. */
+  /** All output so far. */
   stdout: () => string
   stderr: () => string
-  /** The log's lines so far, parsed. Throws where one is not JSON. */
+  /** The lines of the log so far, parsed. Throws if one is not JSON. */
   log: () => LogLine[]
-  /** Resolves with the first line of the log that passes, be it there already. */
+  /** Resolves with the first matching line of the log, also if it is already there. */
   logged(passes: (line: LogLine) => boolean, waiting?: Waiting): Promise<LogLine>
   /** Resolves when stdout matches. */
   printed(pattern: RegExp, waiting?: Waiting): Promise<RegExpExecArray>
 
-  /** Messages as a client sends them. Rejects when there was no answer. */
+  /** Sends messages as a client does. Rejects if there was no answer. */
   send(messages: readonly object[], init?: { headers?: Record<string, string>; signal?: AbortSignal }): Promise<TrackingAnswer>
-  /** To the tracking API, with the write key, as it stands. */
+  /** Sends a body unchanged to the tracking API, with the write key. */
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<TrackingAnswer>
-  /** A call of the control API, under /api. Rejects unless the answer is 2xx. */
+  /** Calls the control API, under /api. Rejects unless the answer is 2xx. */
   api<T = unknown>(path: string, init?: { method?: string; body?: unknown }): Promise<T>
 
-  /** Creates one, of the default source unless told otherwise, and gives its id. */
+  /** Creates a destination, for the default source unless others are given, and returns its id. */
   destination(settings: { urls: string[]; name?: string; [setting: string]: unknown }): Promise<string>
   ledger(options?: { recount?: boolean }): Promise<LedgerRow[]>
-  /** The ledger, when nothing is pending any more (and so many were owed, in all). */
+  /** Returns the ledger as soon as nothing is pending and, if a number is given, so many deliveries were owed in all. */
   settled(owed?: number, waiting?: Waiting): Promise<LedgerRow[]>
   /** All pages. */
   deliveries(query?: string): Promise<DeliveryView[]>
@@ -136,9 +136,9 @@ export interface Service extends AsyncDisposable {
 
   kill: (signal: NodeJS.Signals) => void
   ended: Promise<Ended>
-  /** SIGTERM, and its end; by SIGKILL, if it takes much too long. */
+  /** Sends SIGTERM and waits for the end; sends SIGKILL if that takes much too long. */
   stop(): Promise<Ended>
-  /** The next process on the same folder. Waits for this one's end. Options that are not given stay as they were. */
+  /** Starts the next process in the same folder, after this one has ended. Options that are not given stay the same. */
   restart(options?: Omit<ServiceOptions, 'folder'>): Promise<Service>
 }
 
@@ -161,7 +161,7 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')
 })
 
-/** The process alone, which may refuse to start: its end tells. */
+/** Starts a process that may refuse to start; `ended` tells. */
 export function runService({ env = {}, args = [], execArgv = [] }: Pick<ServiceOptions, 'env' | 'args' | 'execArgv'>): Running {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SWITCHYARD_') && !name.startsWith('NODE_'))
   const child = spawn(process.execPath, [...execArgv, CLI, ...args], {
@@ -184,7 +184,7 @@ export function runService({ env = {}, args = [], execArgv = [] }: Pick<ServiceO
   })
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject)
-    // `close` comes when its output has been read to the end, `exit` when it has ended: nothing may be missing, nor timed with it.
+    // `close` is emitted when all output has been read, `exit` when the process has ended: the output must be complete, and reading it must not count as time.
     let ms = 0
     child.on('exit', () => {
       ms = performance.now() - since
@@ -220,18 +220,18 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   }
 }
 
-/** Where a service and those that were restarted from it run, one after the other. */
+/** The folder and store of a service and of those that were restarted from it. */
 interface Place {
   folder: string
   isOurs: boolean
   runs: Running[]
-  /** Undefined: a file in the folder. */
+  /** Undefined if the store is a file in the folder. */
   store: StoreLocation | undefined
 }
 
 const databases = new Map<string, Promise<StoreLocation>>()
 
-/** Whoever is started on another's folder has the other's data. */
+/** A service that is started in the folder of another one has its data. */
 function databaseOf(folder: string): Promise<StoreLocation> {
   const known = databases.get(folder) ?? newStoreLocation()
   databases.set(folder, known)
@@ -326,7 +326,7 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
     api,
     async destination({ name = 'receiver', ...settings }) {
       const body = { name, sourceIds: [sourceId], ...settings }
-      // Some tests send to one receiver twice.
+      // Some tests have two destinations with one receiver.
       return (await api<{ id: string }>('/destinations?allowDuplicate=true', { method: 'POST', body })).id
     },
     ledger,
@@ -369,7 +369,7 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
   return service
 }
 
-/** A call of the control API. Rejects unless the answer is 2xx, with the answer. */
+/** Calls the control API. Unless the answer is 2xx, rejects with an error that contains it. */
 export async function callControl<T>(
   url: string,
   token: string,

@@ -5,21 +5,21 @@ export const DEADLINE_MS = 60_000
 
 export interface Waiting {
   deadlineMs?: number
-  /** What is waited for, for the error. */
+  /** What the wait is for, for the error message. */
   what?: string
-  /** How things stand, for the error. */
+  /** The present state, for the error message. */
   state?: () => string
 }
 
 export class Signals {
   readonly #watchers = new Set<() => void>()
 
-  /** Something has changed. */
+  /** Called when something has changed. */
   notify(): void {
     for (const watcher of this.#watchers) watcher()
   }
 
-  /** Resolves as soon as the condition holds. Rejects when it throws, or at the deadline. */
+  /** Resolves as soon as the condition holds. Rejects if it throws, or at the deadline. */
   until(condition: () => boolean, { deadlineMs = DEADLINE_MS, what = String(condition), state }: Waiting = {}): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = (act: () => void): void => {
@@ -41,7 +41,7 @@ export class Signals {
   }
 }
 
-/** A promise that a test resolves when it is time: what a receiver waits for. */
+/** A promise that a test resolves, for example to let a receiver answer. */
 export function gate(): { open: () => void; opened: Promise<void> } {
   let open = (): void => {}
   const opened = new Promise<void>((resolve) => {
@@ -53,7 +53,7 @@ export function gate(): { open: () => void; opened: Promise<void> } {
 const POLL_MS = 25
 const MOST_POLL_MS = 250
 
-/** For what can only be asked, such as the control API: asks until the answer passes, and gives it. */
+/** Polls, for example the control API, until the answer meets the condition, and returns the answer. */
 export async function eventually<T>(
   ask: () => Promise<T>,
   passes: (answer: T) => boolean,
@@ -66,7 +66,7 @@ export async function eventually<T>(
     const waitedMs = performance.now() - started
     if (waitedMs > deadlineMs)
       throw new Error(lateMessage(what, deadlineMs, () => `${JSON.stringify(answer, null, 1).slice(0, 4_000)}\n${state?.() ?? ''}`))
-    // The longer it takes, the less often: asking costs as much CPU time as many tests.
+    // Polls less and less often, because each poll costs CPU time that other tests need.
     await new Promise((resolve) => setTimeout(resolve, Math.min(POLL_MS + waitedMs / 10, MOST_POLL_MS)))
   }
 }

@@ -1,9 +1,9 @@
-// One source and the webhooks attached to it, for one test, so that many tests share a service and none sees another's
-// messages. Asks the control API what became of a message, as a user does.
+// A source with webhooks for one test, so that many tests can share a service without seeing each other's messages. Reads the state of
+// messages from the control API, as a user does.
 //
-//   const wiring = await wire(service, { urls: [receiver.url] })           or several destinations, one after another
-//   const id = await wiring.track({ event: 'Tested' })                     sent, acknowledged → its messageId
-//   await wiring.settled(id)                                               its delivery, when it is no longer pending
+//   const wiring = await wire(service, { urls: [receiver.url] })           or several destinations
+//   const id = await wiring.track({ event: 'Tested' })                     sends and waits for the 200 → its messageId
+//   await wiring.settled(id)                                               its delivery, as soon as it is no longer pending
 //   await wiring.attempted(id, 2)                                          its delivery, after two attempts
 
 import assert from 'node:assert/strict'
@@ -17,7 +17,7 @@ export interface Reachable {
 }
 
 export interface DestinationSettings {
-  /** Of a webhook. */
+  /** The settings of a webhook. */
   urls?: string[]
   [setting: string]: unknown
 }
@@ -79,16 +79,16 @@ export interface Wiring {
   sourceId: string
   writeKey: string
   destinationIds: string[]
-  /** The first of them. */
+  /** The id of the first destination. */
   destinationId: string
-  /** To the tracking API; rejects unless it is acknowledged. */
+  /** Sends to the tracking API; rejects unless the call is acknowledged. */
   post(path: string, body: object, headers?: Record<string, string>): Promise<void>
-  /** In one batch. */
+  /** Sends messages in one batch. */
   send(messages: readonly object[], batch?: object): Promise<void>
-  /** One track call. Gives its messageId. */
+  /** Makes a track call and returns its messageId. */
   track(fields?: object): Promise<string>
   message(messageId: string): Promise<MessageView>
-  /** The delivery of a message to a destination (default: the first), when it passes. */
+  /** The delivery of a message to a destination (by default the first), as soon as it meets the condition. */
   delivery(messageId: string, passes: (delivery: Delivery) => boolean, options?: Waiting & { to?: string }): Promise<Delivery>
   settled(messageId: string, options?: Waiting & { to?: string }): Promise<Delivery>
   attempted(messageId: string, attempts: number, options?: Waiting & { to?: string }): Promise<Delivery>
