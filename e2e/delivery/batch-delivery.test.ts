@@ -1,5 +1,5 @@
-// Batch delivery: the body is an array of messages, within the limits of the destination's `batch`, sent and retried as
-// a unit, with every message's delivery on record by itself.
+// Batch delivery: the body is an array of messages, within the limits of the destination's `batch`. It is sent and retried as a unit, and
+// each message has its own delivery.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -9,7 +9,7 @@ import { type Behaviour, type Receiver, startReceiver } from '../system/receiver
 import { type Wiring, wire } from '../system/wiring.ts'
 
 const SECRET = 'a shared secret'
-/** So long that a batch which goes out was full. */
+/** So long that only full batches are sent. */
 const NEVER_MS = 60_000
 
 let service: InProcessService
@@ -56,15 +56,15 @@ describe('Batch delivery', () => {
     }
   })
 
-  test('a batch larger than the memory of its destination goes out when that is full, without waiting', async () => {
+  test('a batch larger than the memory of its destination is sent when that is full, without waiting', async () => {
     const { wiring, receiver } = await webhook({ size: 1_000, bytes: 5 * 1024 * 1024, lingerMs: NEVER_MS })
     const sent = messages(120, { properties: { filler: 'x'.repeat(30_000) } })
     for (let at = 0; at < sent.length; at += 15) await wiring.send(sent.slice(at, at + 15))
-    // A small one that follows it while it is under way may be there first.
+    // A small batch that follows may arrive first.
     await receiver.until(() => receiver.arrivals.some(({ messages: of }) => of.length >= 40))
   })
 
-  test('size is from 1 to 1000; others are refused', async () => {
+  test('size is 1 to 1000; other values are refused', async () => {
     for (const size of [0, 1_001, 1.5, '10']) await assert.rejects(webhook({ size }), /: 400 .*"field":"batch\.size"/)
     const { wiring, receiver } = await webhook({ size: 1_000, lingerMs: NEVER_MS })
     await wiring.send(messages(1_000))
@@ -72,7 +72,7 @@ describe('Batch delivery', () => {
     assert.equal(receiver.arrivals[0]?.messages.length, 1_000)
   })
 
-  test('more than size are several batches; what is left over waits for lingerMs', async () => {
+  test('more messages than size are sent in several batches, the last of them after lingerMs', async () => {
     const { wiring, receiver } = await webhook({ size: 4, lingerMs: 300 })
     const sent = messages(10)
     await wiring.send(sent)
@@ -84,7 +84,7 @@ describe('Batch delivery', () => {
     assert.deepEqual(new Set(idsOf(receiver.messages())), new Set(idsOf(sent)))
   })
 
-  test('messages of several requests are gathered in one batch', async () => {
+  test('messages of several requests are collected in one batch', async () => {
     const { wiring, receiver } = await webhook({ size: 6, lingerMs: NEVER_MS })
     const sent = messages(6)
     for (const at of [0, 2, 4]) await wiring.send(sent.slice(at, at + 2))
@@ -96,14 +96,14 @@ describe('Batch delivery', () => {
     }
   })
 
-  test('a single message that nobody joins goes out after lingerMs, as an array of one', async () => {
+  test('a single message is sent after lingerMs, as an array of one', async () => {
     const { wiring, receiver } = await webhook({ size: 100, lingerMs: 50 })
     await wiring.send(messages(1))
     await receiver.until(() => receiver.arrivals.length === 1)
     assert.deepEqual([receiver.arrivals[0]?.isBatch, receiver.arrivals[0]?.messages.length], [true, 1])
   })
 
-  test('bytes bounds the body; a message that is larger by itself goes alone', async () => {
+  test('bytes limits the body; a message that is larger is sent alone', async () => {
     const { wiring, receiver } = await webhook({ size: 1_000, bytes: 5_000, lingerMs: 50 })
     await wiring.send([
       ...messages(8, { properties: { text: 'x'.repeat(1_000) } }),
@@ -120,11 +120,11 @@ describe('Batch delivery', () => {
       number === 1 ? { status: 503 } : undefined,
     )
     const sent = messages(4)
-    // Of two requests, as chance has it in life.
+    // The batch has messages of two requests.
     await wiring.send(sent.slice(0, 3))
     await wiring.send(sent.slice(3))
     for (const { messageId } of sent) await wiring.attempted(messageId, 1)
-    // What comes meanwhile does not join it.
+    // Later messages are not added to it.
     const later = messages(4)
     await wiring.send(later)
     await service.later(5_000)
@@ -142,7 +142,7 @@ describe('Batch delivery', () => {
     assert.ok(verified.ok)
   })
 
-  test('a batch that is refused for good has failed with each of its messages, and each can be replayed', async () => {
+  test('after a permanent failure of a batch, each of its deliveries has failed and can be replayed', async () => {
     const { wiring, receiver } = await webhook({ size: 3, lingerMs: NEVER_MS }, {}, ({ number }) =>
       number === 1 ? { status: 400 } : undefined,
     )
@@ -171,7 +171,7 @@ describe('Batch delivery', () => {
     assert.deepEqual(shapes.sort(), ['delete', 'delete', 'track,track,track'])
   })
 
-  test('the record of a delivery shows the whole batch that it went out in', async () => {
+  test('the API shows the whole batch in which a delivery was sent', async () => {
     const signingSecrets = [`whsec_${Buffer.alloc(24, 7).toString('base64')}`]
     const { wiring, receiver } = await webhook({ size: 3, lingerMs: NEVER_MS }, { sharedSecret: SECRET, signingSecrets })
     const sent = messages(3)
@@ -186,7 +186,7 @@ describe('Batch delivery', () => {
     }
   })
 
-  test('turning batches off while one waits loses nothing', async () => {
+  test('turning batches off while one is waiting loses nothing', async () => {
     const { wiring, receiver } = await webhook({ size: 100, lingerMs: NEVER_MS })
     const sent = messages(3)
     await wiring.send(sent)

@@ -1,6 +1,5 @@
-// One destination that is dead, with much owed to it, next to one that is well: the healthy one must not notice, the dead
-// one must show, and when it comes back it gets everything it is owed. In numbers of thousands; the million is the
-// benchmark's.
+// A dead destination with a large backlog does not affect a healthy one, is visible in the API, and gets everything when it recovers. With
+// thousands of messages; the benchmark uses a million.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -31,9 +30,9 @@ const DEAD: Record<string, Behaviour | 'away'> = {
   'answers 503': () => ({ status: 503 }),
 }
 
-describe(`A dead destination with ${OWED} deliveries owed`, { concurrency: true }, () => {
+describe(`A dead destination with ${OWED} pending deliveries`, { concurrency: true }, () => {
   for (const [how, behaviour] of Object.entries(DEAD)) {
-    test(`that ${how}: the healthy one gets everything promptly meanwhile, and on recovery all that was owed arrives`, async (t) => {
+    test(`that ${how}: meanwhile the healthy one gets everything promptly, and after recovery all pending messages arrive`, async (t) => {
       await using service = await startService({ log: 'fatal' })
       await using healthy = await startReceiver()
       await using dead = await startReceiver(behaviour === 'away' ? undefined : behaviour)
@@ -58,7 +57,7 @@ describe(`A dead destination with ${OWED} deliveries owed`, { concurrency: true 
         ({ breaker }) => breaker !== 'closed',
         { what: 'the breaker opens' },
       )
-      // One at a time from here on, as long as it lies there: what each takes is what it takes next to a dead one.
+      // One at a time while the other destination is dead, to measure the latency of each message.
       const until = slowest.length
       for (let count = 0; count < 50; count++) await acknowledge(1)
       const alone = slowest.slice(until).sort((a, b) => a - b)

@@ -1,11 +1,11 @@
-// A destination that somebody pauses: what comes is kept for it, over a restart too, and all of it goes out once when it is resumed.
+// A paused destination: its messages are kept, also across a restart, and each is sent once when it is resumed.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startReceiver } from '../system/receiver.ts'
 import { startService, track } from '../system/service.ts'
 
-test('paused, 50 messages, restarted, resumed: nothing arrives before, each arrives once after, and the books agree', async () => {
+test('50 messages for a paused destination arrive once after a restart and a resume, not before, and the ledger is consistent', async () => {
   await using receiver = await startReceiver()
   await using other = await startReceiver()
   await using first = await startService({ log: 'error' })
@@ -22,7 +22,7 @@ test('paused, 50 messages, restarted, resumed: nothing arrives before, each arri
   for (const messageId of ids.slice(0, 25)) await service.send([track(messageId)])
   await service.send(ids.slice(25).map((messageId) => track(messageId)))
   await service.api('/deletions', { method: 'POST', body: { userIds: ['nobody'] } })
-  // What the other one has got, this one would have got too.
+  // The other destination has got it, so this one would have got it, too.
   await other.until(() => other.arrivals.length === 51)
   assert.equal(receiver.arrivals.length, 0)
   const { owed, pending } = (await rowOf(id)) ?? {}

@@ -1,5 +1,5 @@
-// Sending again what a receiver refused or could not take: an operator sees how much there is, sends it at a rate that the
-// receiver can bear, stops it and lets it go on, and a process that is killed on the way neither loses nor repeats any.
+// Replays of failed and expired deliveries: an operator previews the number of deliveries, replays them at a limited rate, pauses and resumes
+// the job. If the process is killed meanwhile, no delivery is lost or repeated.
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
@@ -44,7 +44,7 @@ function replaysIn({ arrivals }: Receiver): Arrival[] {
 
 async function refusedBy(receiver: Receiver, service: Service, ids: readonly string[]): Promise<void> {
   receiver.answer = () => ({ status: 404 })
-  // Half of them one by one, half in one call: segments of one message and of many.
+  // Half of them in separate calls, half in one call: segments with one message and with many.
   const half = Math.ceil(ids.length / 2)
   for (const id of ids.slice(0, half)) await service.send([track(id)])
   await service.send(ids.slice(half).map((id) => track(id)))
@@ -54,7 +54,7 @@ async function refusedBy(receiver: Receiver, service: Service, ids: readonly str
 }
 
 suite('replays', { concurrency: 2 }, () => {
-  test('refused, mended, counted, sent again at a rate; paused, killed, restarted, resumed: each arrives once', async (t) => {
+  test('failed deliveries are counted and replayed at a rate; after a pause, a kill and a resume, each has arrived once', async (t) => {
     await using receiver = await startReceiver()
     await using first = await startService({ log: 'error' })
     let service = first
@@ -80,7 +80,7 @@ suite('replays', { concurrency: 2 }, () => {
     )
     assert.equal(paused.state, 'paused')
     assert.ok(paused.done >= 20 && paused.done < ids.length, `${paused.done} done`)
-    // Nothing is under way: what arrived is on record, and a kill takes nothing back.
+    // Nothing is in flight: everything that arrived is recorded, so a kill cannot cause a repetition.
     assert.equal(replaysIn(receiver).length, paused.replayed)
     service.kill('SIGKILL')
     await service.ended
@@ -130,7 +130,7 @@ suite('replays', { concurrency: 2 }, () => {
     assert.deepEqual([skipped.replayed, skipped.skippedReasons], [0, { already_replayed: ids.length }])
   })
 
-  test('the rate holds, and new messages do not wait for the end of a replay', async () => {
+  test('the rate limit is respected, and new messages do not wait for the end of a replay', async () => {
     await using receiver = await startReceiver()
     await using service = await startService({ log: 'error' })
     const destinationId = await service.destination({ urls: [receiver.url] })

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { startReceiver } from '../system/receiver.ts'
 import { startService, track } from '../system/service.ts'
 
-/** Counts what arrives and keeps nothing: hundreds of megabytes do. */
+/** Only counts messages, because hundreds of megabytes arrive. */
 async function startCounter(): Promise<AsyncDisposable & { url: string; bytes: number }> {
   const server: Server = createServer((request, response) => {
     request.on('data', (chunk: Buffer) => {
@@ -31,7 +31,7 @@ async function startCounter(): Promise<AsyncDisposable & { url: string; bytes: n
 const HEAP_MB = 256
 const batch = (count: number): object[] => Array.from({ length: count }, (_, at) => track(`m-${at}`))
 
-test('a batch with a context of 400 KB for 900 messages is refused, and says why', async () => {
+test('a batch with a context of 400 KB for 900 messages is refused, with the reason', async () => {
   await using service = await startService({ log: 'fatal' })
   await using receiver = await startReceiver()
   await service.destination({ urls: [receiver.url] })

@@ -1,5 +1,5 @@
-// Bodies that were made to break a parser, through the whole service to a real receiver. Each is refused with an error, or
-// passes as it is: what arrives is what JSON.parse makes of what was sent. And the service goes on.
+// Bodies that are meant to break a parser, through the whole service to a real receiver. Each is refused with an error, or arrives
+// unchanged, as JSON.parse reads it. The service keeps running.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ after(async () => {
   await receiver.close()
 })
 
-/** JSON as text, since most of what is sent here no object can hold. */
+/** JSON as text, because most of these bodies cannot be written as objects. */
 interface Fields {
   messageId?: string
   userId?: string
@@ -39,7 +39,7 @@ const deep = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(leve
 const keys = (count: number): string => `{${Array.from({ length: count }, (_, index) => `"${index.toString(36)}":${index % 10}`).join()}}`
 const batch = (...messages: string[]): string => `{"batch":[${messages.join()}]}`
 
-suite('passes as it is', () => {
+suite('arrives unchanged', () => {
   const PROPERTIES: [title: string, properties: string][] = [
     ['a key named __proto__', '{"__proto__":{"polluted":true},"a":{"__proto__":null,"b":{"__proto__":1}}}'],
     [
@@ -67,7 +67,7 @@ suite('passes as it is', () => {
     })
   }
 
-  test('hostile ids, which stay apart from each other', async () => {
+  test('hostile ids, which stay distinct', async () => {
     const ids = [
       String.raw`"\ud800"`,
       String.raw`"\ud801"`,
@@ -86,7 +86,7 @@ suite('passes as it is', () => {
     for (const id of ids) assert.equal(receiver.byMessageId.get(JSON.parse(id) as string)?.length, 1, id)
   })
 
-  test("a batch's own context of thousands of keys, under each message's", async () => {
+  test("the context of a batch with thousands of keys, as the default of each message's context", async () => {
     const context = keys(3_000)
     const own = message({ more: ',"context":{"a":"own","__proto__":{"x":1}}' })
     const none = message({})
@@ -98,7 +98,7 @@ suite('passes as it is', () => {
     assert.equal(JSON.stringify(first['context']), JSON.stringify(merged))
   })
 
-  test('fields of a call that are there twice: the last counts', async () => {
+  test('fields of a call that occur twice: the last one counts', async () => {
     const sent = message({ more: ',"event":"Last","properties":{"last":true}' })
     await assertPasses(`{"batch":"first","batch":[${sent}]}`, sent)
     const single = message({ more: ',"type":"track"' })
@@ -106,7 +106,7 @@ suite('passes as it is', () => {
     await arrived(single)
   })
 
-  test('a top-level __proto__ is not taken for the fields that it holds', async () => {
+  test('the fields of a top-level __proto__ are not used as fields of the message', async () => {
     const { status, body } = await service.post(
       '/v1/batch',
       batch('{"type":"track","messageId":"inherits","__proto__":{"userId":"u","event":"e"}}'),
@@ -118,7 +118,7 @@ suite('passes as it is', () => {
   })
 })
 
-suite('is refused, and the service goes on', () => {
+suite('is refused, and the service keeps running', () => {
   const REFUSED: [title: string, path: string, body: string | Buffer, code: string][] = [
     [
       'a hundred thousand levels beside the messages',
@@ -180,7 +180,7 @@ suite('is refused, and the service goes on', () => {
   }
 
   test('gzip that inflates to half a gigabyte, without holding it in memory', async () => {
-    // Members one after the other are one stream: a thousandth of its size.
+    // Several members form one stream, which has a thousandth of its uncompressed size.
     const member = gzipSync(Buffer.alloc(16 * 1024 * 1024, ' '), { level: 9 })
     const bomb = Buffer.concat(Array.from({ length: 30 }, () => member))
     assert.ok(bomb.length < 512_000, `${bomb.length} bytes`)
@@ -193,7 +193,7 @@ suite('is refused, and the service goes on', () => {
     assert.ok(grown < 250, `the peak of its memory grew by ${grown} MB`)
   })
 
-  test('gzip that is not, and gzip that is cut', async () => {
+  test('invalid gzip and truncated gzip', async () => {
     const good = gzipSync(batch(message({})))
     for (const body of [Buffer.from('not gzip'), good.subarray(0, -9), Buffer.concat([good.subarray(0, 20), Buffer.alloc(50, 0xff)])]) {
       const { status, body: answer } = await service.post('/v1/batch', body, { 'content-encoding': 'gzip' })
@@ -202,7 +202,7 @@ suite('is refused, and the service goes on', () => {
     await sentinel()
   })
 
-  test('the same at the control API', async () => {
+  test('the same for the control API', async () => {
     for (const body of [
       deep(100_000),
       `{"name":${deep(100_000)}}`,
@@ -221,7 +221,7 @@ suite('is refused, and the service goes on', () => {
   })
 })
 
-test('after all of it the books are right and nothing was logged as an error', async () => {
+test('afterwards the ledger is consistent, and no error was logged', async () => {
   await sentinel()
   const ledger = await service.settled()
   assert.deepEqual(await service.ledger({ recount: true }), ledger)
@@ -232,14 +232,14 @@ test('after all of it the books are right and nothing was logged as an error', a
   )
 })
 
-/** Sends the body; its messages arrive as JSON.parse has them. */
+/** Sends the body and checks that its messages arrive as JSON.parse reads them. */
 async function assertPasses(body: string, ...sent: string[]): Promise<void> {
   const answer = await service.post('/v1/batch', body)
   assert.deepEqual([answer.status, answer.body], [200, { success: true }])
   for (const text of sent) await arrived(text)
 }
 
-/** As it came, once it is known to be what was sent. Compared as text, which tells the order of keys and what is its own. */
+/** The message that arrived, compared with the one that was sent. Compared as text, which includes the order of keys and only own properties. */
 async function arrived(text: string): Promise<ReceivedMessage> {
   const sent = JSON.parse(text) as ReceivedMessage
   const id = sent.messageId as string
@@ -252,14 +252,14 @@ async function arrived(text: string): Promise<ReceivedMessage> {
   return came
 }
 
-/** A message that arrives: whatever was sent before it and was to arrive has had its chance, and the service is alive. */
+/** Sends a message and waits for it. Everything sent before would have arrived by then, and the service is running. */
 async function sentinel(): Promise<void> {
   const id = `sentinel-${++last}`
   assert.equal((await service.send([track(id)])).status, 200)
   await receiver.until(() => receiver.byMessageId.has(id), { deadlineMs: 20_000 })
 }
 
-/** In KB; null where the system does not tell. */
+/** In KB; null if the system does not report it. */
 function peakMemory(pid: number): number | null {
   try {
     return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN)

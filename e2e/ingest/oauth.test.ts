@@ -1,5 +1,5 @@
-// OAuth 2.0 the whole way: an application and its keys through the control API, a source that takes nothing without a
-// token, and the messages followed to a webhook. With our client; those that others publish are in compatibility/.
+// OAuth 2.0 from end to end: an application and its keys in the control API, a source that requires a token, and messages that reach a
+// webhook. With our client; third-party clients are tested in compatibility/.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -57,7 +57,7 @@ interface AppView {
   tokensRevokedBefore: string | null
 }
 
-/** A source that requires OAuth, with a webhook behind it and an application before it. */
+/** A source that requires OAuth, with a webhook and an application. */
 async function guarded(type?: KeyType): Promise<Guarded> {
   const wiring = await wire(service, { urls: [receiver.url] })
   await service.api(`/sources/${wiring.sourceId}`, { method: 'PATCH', body: { requireOAuth: true } })
@@ -69,7 +69,7 @@ async function guarded(type?: KeyType): Promise<Guarded> {
   return { ...wiring, appId, app, oauthSettings: { clientId: appId, clientKey, keyId, authServer: `${service.url}/oauth2` } }
 }
 
-/** With another host in the request's head than the one that is connected to. */
+/** With another Host header than the address of the connection. */
 function postAs(host: string, url: string, headers: Record<string, string>, body: string): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const sending = request(url, { method: 'POST', headers: { ...headers, host } }, (response) => {
@@ -100,7 +100,7 @@ describe('OAuth 2.0', () => {
     })
   }
 
-  test('a revoked token is replaced by our client, and nothing is lost', async () => {
+  test('our client replaces a revoked token, and nothing is lost', async () => {
     const { writeKey, oauthSettings, app } = await guarded()
     const answers: number[] = []
     let tokens = 0
@@ -124,7 +124,7 @@ describe('OAuth 2.0', () => {
       return ids
     }
     const first = await send('before the revocation')
-    // Each time anew, at once.
+    // Each time the client gets a new token at once.
     for (let round = 1; round <= 3; round++) {
       await app('/revoke-tokens', { method: 'POST' })
       await arrived(await send(`after revocation ${round}`))
@@ -135,7 +135,7 @@ describe('OAuth 2.0', () => {
     assert.equal(tokens, 4)
   })
 
-  test('a key is changed without a pause: the new one is added, then the old one removed', async () => {
+  test('a key is replaced without interruption: the new one is added, then the old one removed', async () => {
     const { writeKey, oauthSettings, app } = await guarded()
     const next = keyPair('ec')
     const old = new Analytics({ writeKey, host: service.url, oauthSettings, maxRetries: 0 })
@@ -147,7 +147,7 @@ describe('OAuth 2.0', () => {
     young.track({ userId: 'u-1', event: 'Tested', messageId: 'by the new key' })
     await young.flush()
     await app(`/keys/${oauthSettings.keyId}`, { method: 'DELETE' })
-    // What was got with the removed key is good for nothing from now on, and no other can be got with it.
+    // Tokens that were issued for the removed key are invalid from now on, and no more can be issued for it.
     const errors: string[] = []
     old.on('error', ({ code }) => errors.push(code))
     old.track({ userId: 'u-1', event: 'Tested', messageId: 'by the removed key' })
@@ -159,12 +159,12 @@ describe('OAuth 2.0', () => {
     assert.ok(!receiver.byMessageId.has('by the removed key'))
   })
 
-  test('a source that requires OAuth takes nothing by its write key alone, nor by a token of somebody else', async () => {
+  test('a source that requires OAuth rejects calls with only a write key, or with a token of another application', async () => {
     const [own, other] = [await guarded(), await guarded()]
     const tokenOf = async ({ oauthSettings }: Guarded): Promise<string> => {
       let token = ''
       const analytics = new Analytics({ writeKey: own.writeKey, host: service.url, oauthSettings, maxRetries: 0 })
-      // One is refused, and that is the point.
+      // One of them is refused, as expected.
       analytics.on('error', () => {})
       analytics.on('http_request', ({ headers }) => {
         token = String(headers['Authorization']).slice('Bearer '.length)
@@ -186,7 +186,7 @@ describe('OAuth 2.0', () => {
     assert.deepEqual(await send('changed', `Bearer ${token.slice(0, -3)}AAA`), [401, 'invalid_access_token'])
     assert.deepEqual(await send('of another', `Bearer ${await tokenOf(other)}`), [403, 'source_not_allowed'])
     assert.deepEqual(await send('good', `Bearer ${token}`), [200, undefined])
-    // What the application may do counts, not what it could when it got the token.
+    // The present sources of the application count, not those at the time when the token was issued.
     await own.app('', { method: 'PATCH', body: { sourceIds: [] } })
     assert.deepEqual(await send('detached', `Bearer ${token}`), [403, 'source_not_allowed'])
     await own.app('', { method: 'PATCH', body: { sourceIds: [own.sourceId] } })
@@ -201,7 +201,7 @@ describe('OAuth 2.0', () => {
     }
   })
 
-  test('tokens outlive a restart, and an assertion that was used stays used', async () => {
+  test('tokens survive a restart, and a used assertion cannot be used again', async () => {
     await using first = await startService()
     const { publicKeyPem, clientKey } = keyPair()
     const app = await first.api<AppView>('/oauth-apps', {
@@ -228,7 +228,7 @@ describe('OAuth 2.0', () => {
     assert.equal((await analytics.flush({ close: true })).delivered, 1)
     await first.stop()
     const second = await first.restart()
-    // It has another port then, and is asked for by the old one, as behind a proxy that stayed.
+    // It has another port then. Requests name the old one, as behind a proxy that kept its address.
     const { host } = new URL(url)
     const asForm = { 'content-type': 'application/x-www-form-urlencoded' }
     const again = await postAs(host, `${second.url}/oauth2/token`, asForm, form)
@@ -243,9 +243,9 @@ describe('OAuth 2.0', () => {
     const cookie = login.headers.getSetCookie()[0]?.split(';')[0] ?? ''
     const withCookie = async (base: string): Promise<number> => (await fetch(`${base}/api/session`, { headers: { cookie } })).status
     assert.equal(await withCookie(second.url), 200)
-    // They end with the keys that sign them, which is for when the store and its key got out.
+    // Tokens become invalid with the keys that sign them, in case the store and its key were leaked.
     await second.stop()
-    // On PostgreSQL the key is never in a file, so that the new one is the operator's to give.
+    // On PostgreSQL the key is never in a file, so the operator provides the new one.
     const next = ON_POSTGRES ? 'the next key' : undefined
     const env = { ...second.storeEnv, ...(next === undefined ? {} : { SWITCHYARD_NEW_SECRET_KEY: next }) }
     const rotated = await startSwitchyard(second, ['rotate-key', '--end-tokens'], { env }).ended
@@ -256,7 +256,7 @@ describe('OAuth 2.0', () => {
     assert.equal(await withCookie(third.url), 401)
   })
 
-  test('a request that drips in is cut off, also where nothing else looks at the time', async () => {
+  test('a request that is sent very slowly is aborted, also on paths without another timeout', async () => {
     await using hasty = await startInProcess({ bodyTimeoutMs: 400 })
     const { port } = new URL(hasty.url)
     for (const head of [
@@ -272,7 +272,7 @@ describe('OAuth 2.0', () => {
     }
   })
 
-  test('what strangers send and break off is not in the log, whatever the path', async () => {
+  test('aborted requests of unauthenticated clients are not logged, on any path', async () => {
     await using own = await startService()
     const { port } = new URL(own.url)
     for (const path of ['/oauth2/token', '/oauth2/other', '/api/login', '/api/sources', '/nothing', '/v1/track']) {
@@ -286,7 +286,7 @@ describe('OAuth 2.0', () => {
     assert.doesNotMatch(stderr, /"level":"error"/)
   })
 
-  test('behind a trusted proxy, the address is the one that the client knows', async () => {
+  test('behind a trusted proxy, the address of the service is the one that the client uses', async () => {
     await using proxied = await startService({ env: { SWITCHYARD_TRUSTED_PROXIES: '127.0.0.1' } })
     const { publicKeyPem, clientKey } = keyPair('ec')
     const body = { name: 'Backend', sourceIds: [proxied.sourceId], keys: [{ id: 'k', publicKeyPem }] }
@@ -316,7 +316,7 @@ describe('OAuth 2.0', () => {
 })
 
 describe('Secrets', () => {
-  test('are in no answer, log line, error or file, whatever is done with them', async () => {
+  test('are in no answer, log line, error or file', async () => {
     await using own = await startService({ log: 'trace' })
     await using receiving = await startReceiver(() => ({ status: 500 }))
     const secrets = {
@@ -347,7 +347,7 @@ describe('Secrets', () => {
     const [, id = ''] = /"id":"(dst_\w+)"/.exec(await call('POST', '/api/destinations', settings)) ?? []
     assert.notEqual(id, '')
     const path = `/api/destinations/${id}`
-    // Good and bad, each with secrets in it.
+    // Valid and invalid requests, each with secrets in it.
     await call('GET', path)
     await call('GET', '/api/destinations')
     await call('PATCH', path, { sharedSecret: secrets.sharedSecret, unknown: secrets.sharedSecret })
@@ -383,7 +383,7 @@ describe('Secrets', () => {
     for (const [place, bytes] of Object.entries(places)) {
       for (const secret of hidden) assert.ok(!bytes.includes(secret), `${secret} is in ${place}`)
     }
-    // They were there, and the search finds what is not encrypted.
+    // The search finds values that are not encrypted, so it would have found the secrets.
     assert.ok(answers.some((text) => text.includes('"hasSharedSecret":true')))
     assert.ok(whileRunning.some(([, bytes]) => bytes.includes('"sharedSecret":"v1.')))
     assert.ok(afterwards.some(([, bytes]) => bytes.includes(receiving.url)))

@@ -48,7 +48,7 @@ describe("The caller's trace", () => {
     assert.match(story[0]?.sentence ?? '', /in trace 0af7651916cd43dd8448eb211c80319c/)
   })
 
-  test('one that is not valid is ignored, and nothing of it reaches the webhook', async () => {
+  test('is ignored if it is invalid, and no part of it reaches the webhook', async () => {
     const wiring = await wire(service, { urls: [receiver.url] })
     const invalid: Record<string, string>[] = [
       { traceparent: traceparent.toUpperCase() },
@@ -63,7 +63,7 @@ describe("The caller's trace", () => {
     }
   })
 
-  test('a batch carries the trace that all its messages have, and none when they differ', async () => {
+  test('is sent with a batch if all its messages have the same trace', async () => {
     const own = await startReceiver()
     const wiring = await wire(service, { urls: [own.url], batch: { size: 2, lingerMs: 60_000 } })
     const send = (headers: Record<string, string>): Promise<void> =>

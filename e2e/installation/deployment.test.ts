@@ -1,5 +1,5 @@
-// The files in deploy/ against the service as it is: settings that exist, ports that agree, probes that are answered, images that
-// are pinned, nothing secret in them, and nothing that one lost node would take down. They are not run here.
+// Compares the files in deploy/ with the service: settings exist, ports agree, probes are answered, images are pinned, there are no secrets in
+// them, and the loss of one node is tolerated. The files are not run here.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -82,7 +82,7 @@ interface DeploymentSpec {
 const deployment = (): DeploymentSpec => manifest('Deployment').spec as unknown as DeploymentSpec
 const container = (): Container => deployment().template.spec.containers[0] as Container
 
-/** The nodes refuse what `serve` would refuse, before anything is opened. */
+/** Checks settings as `serve` does, before anything is opened. */
 function assertTaken(env: Record<string, string>): void {
   const read = readConfig({ SWITCHYARD_STORE: 'postgres://u:p@h/d', ...env })
   assert.equal(read.kind, 'config', JSON.stringify(read))
@@ -92,11 +92,11 @@ function assertTaken(env: Record<string, string>): void {
   assert.deepEqual({ privateAddresses, metrics }, { privateAddresses: 'refuse', metrics: 'token' })
 }
 
-/** Models made from the API's own schemas: they refuse fields that there are not and values of the wrong form. */
+/** Models generated from the schemas of the Kubernetes API: they reject unknown fields and invalid values. */
 const MODELS = { Deployment, Service, Secret, PodDisruptionBudget, NetworkPolicy }
 
 describe('Kubernetes', () => {
-  test('each manifest is what the schema of its kind says, and a slip in one would be found', () => {
+  test('each manifest matches the schema of its kind, and a mistake in one would be found', () => {
     for (const [kind, Model] of Object.entries(MODELS)) {
       const found = manifest(kind)
       new Model(found as never).validate()
@@ -107,7 +107,7 @@ describe('Kubernetes', () => {
     assert.throws(() => new Deployment(wrong as never).validate())
   })
 
-  test('each manifest is of a kind and version that is stable, under one name', () => {
+  test('each manifest has a stable kind and version, and the same name', () => {
     const known: Record<string, string> = {
       Deployment: 'apps/v1',
       Service: 'v1',
@@ -128,7 +128,7 @@ describe('Kubernetes', () => {
     assert.ok(!resources.some((file) => /example/.test(file)), 'examples are not applied')
   })
 
-  test('the network policy lets nobody else in, and nothing out to private addresses', () => {
+  test('the network policy allows no other incoming connections, and no outgoing ones to private addresses', () => {
     const { podSelector, ingress, egress } = manifest('NetworkPolicy').spec as {
       podSelector: { matchLabels: object }
       ingress: { from: object[]; ports: { port: unknown }[] }[]
@@ -149,7 +149,7 @@ describe('Kubernetes', () => {
       assert.ok(except.has(range), range)
   })
 
-  test('more than one node, of which none is missed while versions change or machines are emptied', () => {
+  test('there are several nodes, and the service stays available during upgrades and while machines are drained', () => {
     const { replicas, strategy } = deployment()
     assert.ok(replicas > 1)
     assert.deepEqual(strategy, { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } })
@@ -171,7 +171,7 @@ describe('Kubernetes', () => {
       assert.ok(ports.some(({ name }) => name === probe.httpGet.port))
   })
 
-  test('probes are answered by a service: alive and ready', async () => {
+  test('the service answers the probes for liveness and readiness', async () => {
     const { startupProbe, readinessProbe, livenessProbe } = container()
     assert.equal(readinessProbe.httpGet.path, '/readyz')
     assert.equal(livenessProbe.httpGet.path, '/healthz')
@@ -182,14 +182,14 @@ describe('Kubernetes', () => {
     assert.ok(startupProbe.periodSeconds * startupProbe.failureThreshold > 60)
   })
 
-  test('it has the time to stop: the pause before, and the ten seconds that it takes', () => {
+  test('the grace period covers the pause before the stop and the ten seconds of the stop', () => {
     const { preStop } = container().lifecycle
     const [command, seconds] = preStop.exec.command
     assert.equal(command, 'sleep')
     assert.ok(deployment().template.spec.terminationGracePeriodSeconds > Number(seconds) + 10)
   })
 
-  test('settings are those of the service, and what is secret comes from the Secret alone', () => {
+  test('settings are those of the service, and secrets come only from the Secret', () => {
     const { env } = container()
     const plain: Record<string, string> = {}
     const { stringData = {} } = manifest('Secret')
@@ -207,7 +207,7 @@ describe('Kubernetes', () => {
     assertTaken(plain)
   })
 
-  test('it runs as nobody in particular, on a root that it cannot write', () => {
+  test('it runs as an unprivileged user with a read-only root file system', () => {
     const { securityContext, automountServiceAccountToken } = deployment().template.spec
     assert.ok(securityContext.runAsNonRoot && securityContext.runAsUser > 0)
     assert.equal(automountServiceAccountToken, false)
@@ -220,7 +220,7 @@ describe('Kubernetes', () => {
     assert.match(container().image, PINNED)
   })
 
-  test('its memory limit has room for the service, for its integration hosts, and for the one that isolates crashes', () => {
+  test('its memory limit is large enough for the service, its integration hosts, and the host that isolates crashes', () => {
     const { env, resources } = container()
     const hosts = Number(env.find(({ name }) => name === 'SWITCHYARD_INTEGRATION_HOSTS')?.value)
     const hostMi = Number(/reserve (\d+) MB for each host/.exec(textOf('..', 'docs', 'operations', 'deployment.md'))?.[1])
@@ -251,7 +251,7 @@ describe('Compose', () => {
   const { services } = compose
   const nodes = Object.entries(services).filter(([name]) => name.startsWith('node-'))
 
-  test('PostgreSQL, two nodes and a proxy, each with a check of its health, started after what it needs', () => {
+  test('PostgreSQL, two nodes and a proxy, each with a health check, start in the order of their dependencies', () => {
     assert.deepEqual(Object.keys(services), ['postgres', 'node-1', 'node-2', 'proxy'])
     for (const [name, { image, healthcheck, depends_on: needs = {} }] of Object.entries(services)) {
       assert.match(image, PINNED, name)
@@ -268,7 +268,7 @@ describe('Compose', () => {
     for (const [, node] of nodes) assert.deepEqual(Object.keys(node.depends_on ?? {}), ['postgres'])
   })
 
-  test('the database is on a volume with a name, reached by nobody outside, and of a version that is supported', () => {
+  test('the database has a named volume, no published port, and a supported version', () => {
     const { volumes = [], ports, image = '' } = services['postgres'] ?? {}
     assert.deepEqual(volumes, ['postgres:/var/lib/postgresql'])
     assert.deepEqual(Object.keys(compose.volumes), ['postgres'])
@@ -278,7 +278,7 @@ describe('Compose', () => {
     assert.match(services['proxy']?.ports?.[0] ?? '', /^127\.0\.0\.1:/)
   })
 
-  test('settings are those of the service; secrets come from .env, which has to have them, and is not in the repository', () => {
+  test('settings are those of the service; secrets come from .env, which is required and not in the repository', () => {
     const example = textOf('.env.example')
     for (const [, { environment, read_only: readOnly, stop_grace_period: grace = '' }] of nodes) {
       const plain: Record<string, string> = {}
@@ -301,18 +301,18 @@ describe('Compose', () => {
     assert.match(readFileSync(join(FOLDER, '..', '.gitignore'), 'utf8'), /^deploy\/\.env$/m)
   })
 
-  test('the proxy has no rights, on a root that it cannot write but for what it needs', () => {
+  test('the proxy has no capabilities, and a root file system that is read-only except for what it needs', () => {
     const proxy = services['proxy'] as ComposeService & { user: string; cap_drop: string[]; security_opt: string[]; tmpfs: string[] }
     assert.deepEqual([proxy.read_only, proxy.cap_drop, proxy.security_opt], [true, ['ALL'], ['no-new-privileges:true']])
     assert.doesNotMatch(proxy.user, /^(0|root)\b/)
     const writable = proxy.tmpfs.map((mount) => mount.split(':', 1)[0])
     assert.deepEqual(writable, ['/tmp', '/var/cache/nginx'])
     assert.match(textOf('nginx.conf'), /^pid \/tmp\//m)
-    // Without a capability it can listen only on such a port.
+    // Without a capability it can only listen on a port from 1024.
     assert.match(textOf('nginx.conf'), /^\s*listen 8080;$/m)
   })
 
-  test('the proxy knows the nodes, and is believed by them', () => {
+  test('the proxy has the addresses of the nodes, and they trust it', () => {
     const configuration = textOf('nginx.conf')
     const upstreams = [...configuration.matchAll(/^\s*server ([\w-]+):(\d+)/gm)].map(([, name, port]) => [name, port])
     assert.deepEqual(
@@ -324,9 +324,9 @@ describe('Compose', () => {
       assert.equal(environment['SWITCHYARD_TRUSTED_PROXIES'], subnet)
       assert.deepEqual(networks, ['inside'])
     }
-    // Not what the sender says it was forwarded for.
+    // Not the address in a header of the client.
     assert.match(configuration, /proxy_set_header X-Forwarded-For \$remote_addr;/)
-    // A call that changes the configuration is not made twice.
+    // A call that changes the configuration is not retried.
     assert.equal(configuration.match(/non_idempotent/g)?.length, 1)
     assert.match(configuration, /location \/v1\/ \{[^}]*non_idempotent/)
   })
@@ -335,7 +335,7 @@ describe('Compose', () => {
 describe('The image', () => {
   const dockerfile = textOf('Dockerfile')
 
-  test('is built on the runtime that the tests run on, pinned, and runs as somebody who is not root', () => {
+  test('is based on the pinned runtime of the tests, and does not run as root', () => {
     const stages = new Set([...dockerfile.matchAll(/ AS (\S+)$/gm)].map(([, stage]) => stage))
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image as string).filter((image) => !stages.has(image))
     assert.ok(bases.length > 1)
@@ -347,7 +347,7 @@ describe('The image', () => {
     assert.ok(dockerfile.lastIndexOf('\nUSER ') > dockerfile.lastIndexOf('\nCOPY '), 'what is in it is not its own to change')
   })
 
-  test('has every package that dependencies are read from, and settings of the service', () => {
+  test('copies the manifest of every package, and has settings of the service', () => {
     const { workspaces } = JSON.parse(readFileSync(join(FOLDER, '..', 'package.json'), 'utf8')) as { workspaces: string[] }
     const folders = workspaces.flatMap((pattern) =>
       pattern.endsWith('/*')
@@ -363,7 +363,7 @@ describe('The image', () => {
     assert.doesNotMatch(dockerfile, /SECRET|TOKEN|PASSWORD/)
   })
 
-  test('is built of files that are there, and that a build gets to see', () => {
+  test('copies existing files that are part of the build context', () => {
     const ignored = ignoreRules(textOf('Dockerfile.dockerignore'))
     const copied = instructions(dockerfile).flatMap(([word, rest]) =>
       word === 'COPY' && !rest.startsWith('--from=') ? rest.split(/\s+/).slice(0, -1) : [],
@@ -378,7 +378,7 @@ describe('The image', () => {
       assert.ok(ignored(kept), `${kept} stays out`)
   })
 
-  test('its check of health says whether a service answers', async () => {
+  test('its health check reports whether a service answers', async () => {
     const [, json = ''] = /HEALTHCHECK[^[]*(\[.*\])$/m.exec(dockerfile) ?? []
     const [node, flag, script] = JSON.parse(json) as string[]
     assert.deepEqual([node, flag], ['node', '-e'])
@@ -395,14 +395,14 @@ describe('systemd', () => {
   const home = '/opt/switchyard/'
   const repository = join(FOLDER, '..')
 
-  test('starts the service with the pinned runtime, from files that a clone has', () => {
+  test('starts the service with the pinned runtime, from files of a clone', () => {
     const [runtime = '', flag, cli = '', command] = valueOf('ExecStart').split(' ')
     assert.deepEqual([flag, command], ['--max-semi-space-size=16', 'serve'])
     for (const path of [runtime, cli]) {
       assert.ok(path.startsWith(home), path)
       assert.ok(existsSync(join(repository, path.slice(home.length))), path)
     }
-    // It does not tell systemd when it is ready, so none may wait for that.
+    // The service does not notify systemd when it is ready, so the unit must not wait for that.
     assert.equal(valueOf('Type'), 'exec')
   })
 
@@ -421,15 +421,15 @@ describe('systemd', () => {
     for (const [, name = ''] of block.matchAll(/npm run (\S+)/g)) assert.ok(name in scripts, name)
   })
 
-  test('gives it the time to stop, starts it again when it failed, and not when a setting is wrong', async () => {
+  test('gives it enough time to stop, and restarts it after a failure, but not after an invalid setting', async () => {
     assert.ok(Number(valueOf('TimeoutStopSec')) > 10)
     assert.deepEqual([valueOf('KillSignal'), valueOf('Restart')], ['SIGTERM', 'on-failure'])
     const { ended } = runService({ env: { SWITCHYARD_PORT: 'none' } })
     assert.equal(String((await ended).code), valueOf('RestartPreventExitStatus'))
   })
 
-  test('settings are those of the service, the store is in its state, and nothing secret has a value', () => {
-    // What the unit sets stands where the file leaves a line out.
+  test('settings are those of the service, the store is in the state directory, and no secret has a value', () => {
+    // The settings of the unit apply if the file does not have them.
     const pairs = [...textOf('systemd', 'switchyard.env').split('\n'), ...valueOf('Environment').split(' ')]
       .map((line) => /^#?(\w+)=(.*)$/.exec(line))
       .filter((found) => found !== null)
@@ -444,7 +444,7 @@ describe('systemd', () => {
     assert.equal(valueOf('EnvironmentFile'), '/etc/switchyard/switchyard.env')
   })
 
-  test('is a user of its own who can write nothing else', () => {
+  test('runs as a separate user, who can write nothing else', () => {
     for (const key of [
       'DynamicUser',
       'NoNewPrivileges',
@@ -459,13 +459,13 @@ describe('systemd', () => {
     assert.ok(!settings.some(([key]) => key === 'ReadWritePaths' || key === 'MemoryDenyWriteExecute'))
   })
 
-  test('systemd understands every line of it, and counts it as well protected', (t) => {
+  test('systemd accepts every line of it, and rates its protection as good', (t) => {
     if (spawnSync('systemd-analyze', ['--version']).error !== undefined) return t.skip('there is no systemd here')
     const folder = mkdtempSync(join(tmpdir(), 'switchyard-unit-'))
     t.after(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'switchyard.service')
     const analyze = (text: string, ...args: string[]): { text: string; code: number | null } => {
-      // It looks for the program, which is where this one is.
+      // systemd checks that the program exists, so the path of this one is used.
       writeFileSync(file, text.replace(/^(ExecStart=)\S+/m, `$1"${process.execPath}"`))
       const { status, stdout, stderr } = spawnSync('systemd-analyze', [...args, file], { encoding: 'utf8' })
       return { text: stdout + stderr, code: status }

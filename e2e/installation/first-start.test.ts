@@ -1,4 +1,4 @@
-// What a newcomer and an operator meet: the start message, the settings, the log, and what is told when it cannot start.
+// What new users and operators see: the start message, the settings, the log, and the errors if the service cannot start.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -23,7 +23,7 @@ suite('a start', { concurrency: 2 }, () => {
     assert.match(service.token, /^sy_/)
     const [, create = ''] = await service.printed(/^ *(curl \S+\/api\/destinations .*)$/m)
     const [, send = ''] = await service.printed(/^ *(curl \S+\/v1\/track .*)$/m)
-    // The one thing that a newcomer has of his own: where his receiver is.
+    // Only the URL of the receiver is replaced.
     const created = await paste(create.replace('http://127.0.0.1:9000/', receiver.url))
     assert.deepEqual((JSON.parse(created) as { urls: string[] }).urls, [receiver.url])
     assert.deepEqual(JSON.parse(await paste(send)), { success: true })
@@ -56,7 +56,7 @@ suite('a start', { concurrency: 2 }, () => {
     assert.equal((await call(`${token}x`)).status, 401)
   })
 
-  test('secrets are in no file and no log in plain, and the key that opens them is for its owner alone', {
+  test('no file and no log contains a secret in plain text, and only its owner can read the key', {
     skip: SQLITE_ONLY,
   }, async () => {
     await using receiver = await startReceiver(() => ({ status: 500, body: 'no' }))
@@ -85,7 +85,7 @@ suite('a start', { concurrency: 2 }, () => {
     assert.ok(key.length >= 40)
     for (const [name, secret] of Object.entries({ ...secrets, key, token: service.token })) {
       assert.equal(stderr.includes(secret), false, `${name} is in the log`)
-      // A URL and a header are settings that can be read again; what signs and opens is not.
+      // The API shows URLs and headers, but not secrets that sign or decrypt.
       if (name === 'header' || name === 'query') continue
       for (const file of files.filter((file) => !file.endsWith('.key')))
         assert.equal(readFileSync(join(service.folder, file)).includes(secret), false, `${name} is in ${file}`)
@@ -123,7 +123,7 @@ suite('a start', { concurrency: 2 }, () => {
     assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/)
   })
 
-  test('settings that are wrong are all named at once, with exit code 2 and nothing started', async () => {
+  test('all invalid settings are reported at once, with exit code 2, and nothing is started', async () => {
     const { code, stdout, stderr } = await runService({
       env: { SWITCHYARD_PORT: 'eighty', SWITCHYARD_LOG: 'loud', SWITCHYARD_STORE: 'mysql://user:password-in-plain@host/db' },
       args: ['--retention-days', '0', '--prot', '8080'],
@@ -145,7 +145,7 @@ suite('a start', { concurrency: 2 }, () => {
   })
 })
 
-suite('a start that cannot be is one clear sentence and exit code 1', { concurrency: 2 }, () => {
+suite('if the service cannot start, it prints one clear sentence and exits with code 1', { concurrency: 2 }, () => {
   const CASES: [title: string, prepare: (folder: string) => Record<string, string>, sentence: RegExp][] = [
     ['a folder that is a file', (folder) => store(write(folder, 'file', ''), 'sub', 'switchyard.db'), /file.*sub|sub.*file/],
     ['a file that is a folder', (folder) => store(directory(folder, 'switchyard.db')), /switchyard\.db/],
@@ -189,7 +189,7 @@ suite('a start that cannot be is one clear sentence and exit code 1', { concurre
       const { port } = server.address() as AddressInfo
       const ended = await runService({ env: { ...store(folder, 'switchyard.db'), SWITCHYARD_PORT: String(port) } }).ended
       assertRefused(ended, new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is already in use`))
-      // The first start that works shows the admin token.
+      // The first successful start shows the admin token.
       await using service = await startService({ token: null, folder })
       assert.match(service.token, /^sy_/)
     } finally {
@@ -198,7 +198,7 @@ suite('a start that cannot be is one clear sentence and exit code 1', { concurre
     }
   })
 
-  test('a key that is not the one that the secrets were encrypted with', { skip: SQLITE_ONLY }, async () => {
+  test('the wrong key for the encrypted secrets', { skip: SQLITE_ONLY }, async () => {
     await using service = await startService()
     await service.destination({ urls: ['http://127.0.0.1:9/'], sharedSecret: 'sealed' })
     await service.stop()
@@ -211,7 +211,7 @@ suite('a start that cannot be is one clear sentence and exit code 1', { concurre
       await runService({ env: { ...env, SWITCHYARD_SECRET_KEY: 'short' } }).ended,
       /SWITCHYARD_SECRET_KEY has 5 characters, and needs at least 16\..*switchyard rotate-key/,
     )
-    // Nor is one made in its place when it is lost.
+    // If the key is lost, no new one is created.
     rmSync(`${service.file}.key`)
     assertRefused(await runService({ env }).ended, /switchyard\.db\.key/)
     assert.equal(existsSync(`${service.file}.key`), false)
@@ -240,12 +240,12 @@ function directory(folder: string, name: string): string {
   return join(folder, name)
 }
 
-/** As a person pastes it; where there is no curl, the request that curl would make of it. */
+/** Runs a command as it is printed. If there is no curl, makes the request that curl would make. */
 async function paste(line: string): Promise<string> {
   try {
     return (await run('sh', ['-c', line.replace(/^curl /, 'curl -sS ')], { timeout: 30_000 })).stdout
   } catch (error) {
-    // The shell's "not found".
+    // The shell's exit code for an unknown command.
     if ((error as { code?: unknown }).code !== 127) throw error
   }
   const [, url = '', rest = ''] = /^curl (\S+) (.*)$/.exec(line) ?? []

@@ -26,7 +26,7 @@ process.once('exit', () => {
 let registry: PackageRegistry
 const PINNED = process.versions.node
 
-/** The PATH of a person whose own Node.js has this version. */
+/** The PATH of a user whose Node.js has this version. */
 function pathWith(major: number): string {
   const found = paths.get(major)
   assert.ok(found !== undefined, `Node.js ${major} is needed, and the registry is out of reach`)
@@ -286,7 +286,7 @@ suite('the commands of a clone', { concurrency: 2 }, () => {
       assert.equal(existsSync(stampOf(project)), false, `${moment}\n${printed}`)
     }
     await works(project, 'start')
-    // What was there before is still there, and works.
+    // The previous installation is still there, and works.
     await start(project, ['test']).killWhen(() => existsSync(join(stagingOf(project), 'node_modules', 'two')))
     assert.doesNotMatch(await works(project, 'start'), /Installing|Fetching/)
     await works(project, 'test')
@@ -333,7 +333,7 @@ suite('the commands of a clone', { concurrency: 2 }, () => {
     }
   })
 
-  test('a runtime that could not be fetched once is fetched later, and a recent Node.js does without it', async (t) => {
+  test('a runtime that could not be fetched is fetched later, and a recent Node.js works without it', async (t) => {
     if (!needsRegistry(t)) return
     const project = createProject()
     await works(project, 'start')
@@ -353,7 +353,7 @@ suite('the commands of a clone', { concurrency: 2 }, () => {
     assert.match(await works(project, 'start'), /Fetching/)
   })
 
-  test('every Node.js version that is promised starts a clone', { skip: !IS_LONG && 'SWITCHYARD_LONG_TESTS=1 runs it' }, async (t) => {
+  test('every supported Node.js version starts a clone', { skip: !IS_LONG && 'SWITCHYARD_LONG_TESTS=1 runs it' }, async (t) => {
     if (!needsRegistry(t)) return
     for (const major of [18, 20, 22, 24]) {
       const project = createProject()
@@ -377,7 +377,7 @@ test('the whole repository: start, the installation of the tests, start and the 
   await start(clone, ['run', 'demo'], { env }).killWhen((text) => /Dashboard/.test(text))
 })
 
-/** In which the registry package `node` finds its binary. */
+/** The folder in which the registry package `node` finds its binary. */
 function runtimePackage(): string {
   return `${process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'}-${process.platform}-${process.arch}`
 }

@@ -1,4 +1,4 @@
-// A registry for npm on loopback, with packages that tests make up: npm installs from it as from the public one, without a network.
+// An npm registry on loopback with packages that tests define, so that npm can install them without a network.
 
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -11,13 +11,13 @@ import { gzipSync } from 'node:zlib'
 
 export interface RegistryPackage {
   manifest: { name: string; version: string; [field: string]: unknown }
-  /** Text by path; or the path of a file to copy. */
+  /** By path, the text of a file, or the path of a file to copy. */
   files: Record<string, string | { copyOf: string }>
 }
 
 export interface PackageRegistry extends AsyncDisposable {
   url: string
-  /** What the lockfile of a project has to say of each package, by its place. */
+  /** The entries of a project's lockfile, by path. */
   locked: Record<string, object>
 }
 

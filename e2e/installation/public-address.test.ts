@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { startReceiver } from '../system/receiver.ts'
 import { startService, TOKEN, track } from '../system/service.ts'
 
-test('with a public https address the session cookie is Secure, whatever the proxy and the sender say', async () => {
+test('with a public https address the session cookie is Secure, whatever headers the proxy and the client send', async () => {
   await using service = await startService({ env: { SWITCHYARD_PUBLIC_URL: 'https://events.example' } })
   const response = await fetch(`${service.url}/api/login`, {
     method: 'POST',
@@ -18,7 +18,7 @@ test('with a public https address the session cookie is Secure, whatever the pro
   assert.match(response.headers.getSetCookie()[0] ?? '', /^__Host-.*; Secure$/)
 })
 
-test('browser clients are told to send to the public address, and not to a host of the sender', async () => {
+test('browser clients are told to send to the public address, not to the host in the request', async () => {
   await using service = await startService({
     env: { SWITCHYARD_PUBLIC_URL: 'https://events.example', SWITCHYARD_TRUSTED_PROXIES: '127.0.0.1' },
   })

@@ -8,7 +8,7 @@ import { startReceiver } from '../system/receiver.ts'
 import { startSender } from '../system/sender.ts'
 import { type Ended, startService, track } from '../system/service.ts'
 
-suite('told to stop', { concurrency: 3 }, () => {
+suite('stop', { concurrency: 3 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`${signal} under load: exit 0 within 10 s, nothing lost, nothing sent twice`, async () => {
       await using receiver = await startReceiver()

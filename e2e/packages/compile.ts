@@ -1,5 +1,5 @@
-// Type checks of small projects as their owners would run them: strict, the packages' own types included, with this
-// repository's compiler and Node.js types and nothing else of it.
+// Type checks of small projects as their owners would run them: strict, including the declarations of the packages, with the compiler and the
+// Node.js types of this repository.
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { repository } from './installed-packages.ts'
 export const ES_MODULES = { module: 'nodenext' }
 export const BUNDLER = { module: 'esnext', moduleResolution: 'bundler' }
 
-/** Resolves when the files compile; else rejects with what the compiler says of them. */
+/** Resolves if the files compile; otherwise rejects with the errors of the compiler. */
 export async function compile(project: string, files: string[], options: Record<string, unknown>): Promise<void> {
   const compilerOptions = {
     target: 'es2022',

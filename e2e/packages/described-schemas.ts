@@ -1,5 +1,5 @@
-// Made-up JSON Schemas about which a test knows which values they allow: as source text, so that a compiler can check them. Besides them, schemas in
-// which every keyword can have any value.
+// Random JSON Schemas together with values that they allow and values that they do not, as source text for a compiler. Also schemas in which every
+// keyword can have any value.
 
 import type { JsonObject } from '@switchyard/protocol'
 import fc from 'fast-check'

@@ -1,5 +1,5 @@
-// The modules that `switchyard plan types` writes, compiled as their users compile them. One run of the compiler checks all of them: modules of made-up
-// plans, calls that must compile, and wrong calls that must not.
+// Compiles the modules that `switchyard plan types` writes. One run of the compiler checks all of them: modules of random plans, calls that must compile,
+// and wrong calls that must not.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -60,7 +60,7 @@ const comment = fc.option(
 
 interface PlannedCall {
   rule: PlanRule
-  /** Undefined for a schema of which the test knows nothing, except that its type must compile. */
+  /** Undefined if the values of the schema are not known; its type must still compile. */
   described: Described | undefined
 }
 
@@ -145,7 +145,7 @@ test('generated modules compile, calls that fit the plan compile, and wrong call
     ...BUNDLER,
     lib: ['es2022', 'dom'],
     allowImportingTsExtensions: true,
-    // Other people's declarations and our sources are checked elsewhere.
+    // Third-party declarations and our sources are checked elsewhere.
     skipLibCheck: true,
     noUnusedLocals: true,
     noUnusedParameters: true,
@@ -171,7 +171,7 @@ function browserArguments({ type }: PlanRule, value: string): string {
   return type === 'identify' || type === 'group' ? `'id', ${value}` : `{ name: 'Home', properties: ${value} }`
 }
 
-test('the made-up values fit their schemas, and the wrong ones do not', () => {
+test('the random values match their schemas, and the wrong ones do not', () => {
   const ajv = new Ajv2020({ strict: false, logger: false })
   const parsed = (text: string): unknown => runInThisContext(`(${text})`) as unknown
   fc.assert(

@@ -1,5 +1,5 @@
-// The published packages as people get them: packed from dist/, installed from the tarball into an empty project, with
-// nothing of the workspace in reach. And the Node.js versions to run them on, from the registry, kept between runs.
+// The published packages: packed from dist/ and installed from the tarball into an empty project, without access to the workspace. Also the
+// Node.js versions to run them on, which are downloaded once.
 
 import { globSync } from 'node:fs'
 import { access, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ export type PackageName = (typeof PACKAGES)[number]
 const PINNED_MAJOR = Number(process.versions.node.split('.')[0])
 const runtimeCache = join(repository, 'node_modules', '.cache', 'switchyard')
 
-/** Packs all of them into the folder; gives the tarballs. */
+/** Packs all of them into the folder and returns the tarballs. */
 export async function pack(folder: string): Promise<Record<PackageName, string>> {
   if (await isStale()) await run(process.execPath, [join(repository, 'scripts', 'build.ts')], { cwd: repository, deadlineMs: 60_000 })
   await mkdir(folder, { recursive: true })
@@ -29,18 +29,18 @@ export async function pack(folder: string): Promise<Record<PackageName, string>>
   return { protocol: tarballOf('protocol'), webhook: tarballOf('webhook'), node: tarballOf('node') }
 }
 
-/** Makes an empty project and installs tarballs in it, without a registry to get anything else from. */
+/** Creates an empty project and installs tarballs in it, without a registry. */
 export async function installIn(project: string, tarballs: string[]): Promise<void> {
   await mkdir(project, { recursive: true })
   await writeFile(join(project, 'package.json'), '{ "private": true }\n')
   await npm(['install', '--prefix', project, '--offline', '--no-audit', '--no-fund', ...tarballs], { cwd: project })
 }
 
-/** The binary of a Node.js version. Undefined if it is not here yet and the registry is out of reach. */
+/** The binary of a Node.js version. Undefined if it is not downloaded yet and the registry is unreachable. */
 export async function runtime(major: number): Promise<string | undefined> {
   if (major === PINNED_MAJOR) return process.execPath
   return cached(`node-${major}`, `node@${major}`, binaryIn, async (fresh) => {
-    // Its install script fetches the binary; where scripts are switched off, run that one here.
+    // Its install script fetches the binary. It is run here in case install scripts are disabled.
     if (!(await exists(binaryIn(fresh))))
       await run(process.execPath, ['installArchSpecificPackage.js'], { cwd: join(fresh, 'node_modules', 'node'), deadlineMs: 120_000 })
   })
@@ -60,7 +60,7 @@ async function cached(
   const home = join(runtimeCache, name)
   const file = fileIn(home)
   if (await exists(file)) return file
-  // Installed aside and renamed, so that of two runs at once neither sees half of it.
+  // Installed in another folder and renamed, so that a concurrent run never sees an incomplete one.
   const fresh = `${home}.${process.pid}`
   try {
     await mkdir(fresh, { recursive: true })
@@ -83,7 +83,7 @@ function binaryIn(prefix: string): string {
   return join(prefix, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
 }
 
-/** Whether something was changed since the build, as happens when these tests are run by themselves. */
+/** Whether a source was changed after the build, as can happen if these tests are run alone. */
 async function isStale(): Promise<boolean> {
   const built = await Promise.all(PACKAGES.map((name) => changedAt(join(repository, 'packages', name, 'dist', 'package.json'))))
   const sources = globSync(['packages/*/src/**/*.ts', 'packages/*/package.json', 'scripts/build.ts', 'package.json'], { cwd: repository })

@@ -1,5 +1,5 @@
-// @switchyard/integrations as people get it: packed, and installed by the published service's `catalog install`. Installing its 100 MB takes long, so that is
-// done only with SWITCHYARD_LONG_TESTS=1, from npm's cache.
+// @switchyard/integrations, packed, and installed by `catalog install` of the published service. Installing its 100 MB takes long, so that is done only
+// with SWITCHYARD_LONG_TESTS=1, from npm's cache.
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
@@ -53,7 +53,7 @@ test('the package has compiled code with types, the catalogue, the licences, and
   }
 })
 
-test('publint has nothing against it', async () => {
+test('publint finds no problem', async () => {
   const bytes = await readFile(tarball)
   const { messages } = await publint({ pack: { tarball: Uint8Array.from(bytes).buffer }, strict: true, level: 'suggestion' })
   assert.deepEqual(messages, [])

@@ -1,5 +1,5 @@
-// `npm pack` in a package's folder gives what is published, and leaves the repository as it was. In a copy of it,
-// because packing puts another manifest in place for a moment, and other tests read that.
+// `npm pack` in a package's folder creates the published package, and leaves the repository unchanged. Runs in a copy of the repository, because
+// packing replaces the manifest for a moment, and other tests read it.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -16,7 +16,7 @@ const LEFT_OUT = new Set(['node_modules', 'dist', '.git', 'LICENSE', 'package.js
 
 before(() => {
   mkdirSync(copy)
-  // With their times: scripts/run.mjs tells by that of the lockfile whether what is installed, which is not a copy, is up to date.
+  // With their modification times: scripts/run.mjs compares that of the lockfile to find out whether the installation is up to date.
   for (const name of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json'])
     cpSync(join(repository, name), join(copy, name), { preserveTimestamps: true })
   for (const name of ['packages', 'scripts', 'examples', 'e2e']) {
@@ -28,9 +28,9 @@ before(() => {
 
 after(() => rmSync(work, { recursive: true, force: true }))
 
-// All are packed by the same lines; with SWITCHYARD_LONG_TESTS=1 each is tried.
+// All are packed by the same code, so only one is tested, or all with SWITCHYARD_LONG_TESTS=1.
 for (const name of IS_LONG ? ['protocol', 'webhook', 'node'] : ['node']) {
-  test(`npm pack in packages/${name} gives a package that works, and puts the manifest back`, () => {
+  test(`npm pack in packages/${name} creates a package that works, and restores the manifest`, () => {
     const home = join(copy, 'packages', name)
     const manifest = readFileSync(join(home, 'package.json'), 'utf8')
     const project = join(work, name)

@@ -1,5 +1,5 @@
-// What people install, as they use it: each package alone from its tarball, in both module systems, on every Node.js
-// version that is promised, under the compiler's ways to resolve modules, and in place of the client they come from.
+// The published packages: each installed alone from its tarball, in both module systems, on every supported Node.js version, with each module
+// resolution of the compiler, and as a replacement of the public client.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -28,7 +28,7 @@ import { installIn, PACKAGES, type PackageName, pack, readJson, repository, runt
 import { runProgram } from './run-migrated-program.ts'
 import { requireSandboxed } from './sandboxed-require.ts'
 
-/** Every day the oldest and the newest that are promised; with SWITCHYARD_LONG_TESTS=1 those between, too. */
+/** By default the oldest and the newest supported version; with SWITCHYARD_LONG_TESTS=1 all of them. */
 const NODE_MAJORS = IS_LONG ? [18, 20, 22, 24] : [18, 24]
 const MODULE_SYSTEMS = ['mjs', 'cjs'] as const
 const PROGRAMS: Record<PackageName, string[]> = {
@@ -59,7 +59,7 @@ before(async () => {
 after(() => rmSync(workspace, { recursive: true, force: true }))
 
 for (const name of PACKAGES) {
-  test(`@switchyard/${name} installs alone: one package, no scripts, nothing but what is published`, async () => {
+  test(`@switchyard/${name} installs alone: one package, without scripts or unpublished files`, async () => {
     assert.deepEqual(await readdir(join(projectOf(name), 'node_modules', '@switchyard')), [name])
     const others = (await readdir(join(projectOf(name), 'node_modules'))).filter((entry) => !entry.startsWith('.'))
     assert.deepEqual(others, ['@switchyard'])
@@ -91,7 +91,7 @@ for (const name of PACKAGES) {
     const files = filesOf(installed(name))
     assert.ok(files.includes('LICENSE') && files.includes('README.md'))
     assert.ok((manifest['keywords'] as string[]).includes('switchyard') && typeof manifest['description'] === 'string')
-    // Where the root names a repository, each package names its folder in it.
+    // If the root names a repository, each package names its folder in it.
     const repositoryOf = root['repository'] === undefined ? undefined : { ...(root['repository'] as object), directory: `packages/${name}` }
     assert.deepEqual(manifest['repository'], repositoryOf)
     const expected =
@@ -106,7 +106,7 @@ for (const name of PACKAGES) {
         text.matchAll(/(?:\bfrom\s*|\bimport\s*\(\s*|\brequire\(\s*)["']([^"']+)["']/g),
         ([, specifier]) => specifier as string,
       )
-      // Ajv contains imports as text, for those who let it write a module.
+      // Ajv contains imports as text, for generated modules.
       const own = file.endsWith('/schema-compiler.cjs') ? /^(?:ajv|ajv-formats)\/dist\/[\w/]+$/ : /^(?:\.{1,2}\/|node:|#platform$)/
       const foreign = specifiers.filter((specifier) => !own.test(specifier))
       assert.deepEqual(foreign, [], file)
@@ -116,7 +116,7 @@ for (const name of PACKAGES) {
 }
 
 for (const name of PACKAGES) {
-  test(`publint and are-the-types-wrong have nothing against @switchyard/${name}`, async () => {
+  test(`publint and are-the-types-wrong find no problem in @switchyard/${name}`, async () => {
     const bytes = await readFile(tarballs[name])
     const { messages } = await publint({ pack: { tarball: Uint8Array.from(bytes).buffer }, strict: true, level: 'suggestion' })
     assert.deepEqual(messages, [])
@@ -127,8 +127,8 @@ for (const name of PACKAGES) {
   })
 }
 
-test('the checks of packages find what is wrong with one', async () => {
-  // The same package, with types that say it is CommonJS where it is an ES module, and a main that is not there.
+test('the checks of packages find mistakes in a wrong package', async () => {
+  // An ES module whose types say that it is CommonJS, and whose main does not exist.
   const files = {
     'package.json': manifestOf({ types: './index.d.cts', main: './gone.cjs' }),
     'index.js': 'export const a = 1\n',
@@ -165,7 +165,7 @@ test('the client is one package: less than 425 KB, and less than 250 KB for the 
   assert.ok(bytes.client < 425_000 && bytes.testing < 250_000, `${JSON.stringify(bytes)} bytes in ${files.length} files`)
 })
 
-test('the file with third-party code has the licences of all packages in it, and both module systems share it', () => {
+test('the file with third-party code contains the licences of its packages, and both module systems share it', () => {
   const files = filesOf(installed('node')).filter((file) => /schema-compiler/.test(file))
   assert.deepEqual(files, ['cjs/testing/schema-compiler.cjs'])
   const text = readFileSync(join(installed('node'), files[0] as string), 'utf8')
@@ -225,7 +225,7 @@ for (const major of NODE_MAJORS) {
         }
       })
 
-      await t.test(`a process that ends after a call has sent it, as ${system}`, async () => {
+      await t.test(`a process that ends after a call sends it first, as ${system}`, async () => {
         const endpoint = await createTrackingEndpoint()
         try {
           // The deadline is the assertion: the flush interval is ten seconds.
@@ -240,7 +240,7 @@ for (const major of NODE_MAJORS) {
         }
       })
 
-      await t.test(`the client for tests judges calls by a plan, and ends with the process, as ${system}`, async () => {
+      await t.test(`the client for tests checks calls with a plan, and does not keep the process alive, as ${system}`, async () => {
         const { stdout, stderr } = await run(node, [`testing.${system}`], { cwd: projectOf('node'), deadlineMs: 5_000 })
         assert.deepEqual(JSON.parse(stdout), {
           isAnalytics: true,
@@ -271,7 +271,7 @@ for (const major of NODE_MAJORS) {
   })
 }
 
-test('the types hold for ES modules, CommonJS and bundlers', async () => {
+test('the types work for ES modules, CommonJS and bundlers', async () => {
   const project = projectOf('all')
   for (const name of ['typed.mts', 'typed.cts', 'typed.ts']) await copyFile(join(programs, 'typed.ts'), join(project, name))
   await compile(project, ['typed.mts', 'typed.cts'], ES_MODULES)
@@ -298,7 +298,7 @@ test('a bundler for another runtime finds the client without Node.js, in both mo
   }
 })
 
-test('the client sends where a test runner gives modules a context of their own', async () => {
+test('the client works in a test runner that loads modules in separate contexts', async () => {
   const { Analytics } = requireSandboxed(join(projectOf('node'), 'index.js'), '@switchyard/node') as typeof Client
   const endpoint = await createTrackingEndpoint()
   try {
@@ -312,7 +312,7 @@ test('the client sends where a test runner gives modules a context of their own'
   }
 })
 
-test('the client for tests works where a test runner gives modules a context of their own', () => {
+test('the client for tests works in a test runner that loads modules in separate contexts', () => {
   const { createTestClient } = requireSandboxed(join(projectOf('node'), 'index.js'), '@switchyard/node/testing') as typeof Testing
   const rules = [
     { type: 'identify', mode: 'observe', schema: { required: ['email'], properties: { email: { format: 'email', type: 'string' } } } },
@@ -324,7 +324,7 @@ test('the client for tests works where a test runner gives modules a context of 
   assert.throws(() => analytics.assertPlanned(), { name: 'PlanError' })
 })
 
-test('a program for the public client compiles and runs with another import, and the same arrives', async () => {
+test('a program for the public client compiles and runs with our import, and sends the same messages', async () => {
   const [theirs, ours] = await migrated('migration')
   await compile(workspace, [theirs], { ...ES_MODULES, skipLibCheck: true })
   await compile(projectOf('node'), [ours], ES_MODULES)
@@ -334,19 +334,19 @@ test('a program for the public client compiles and runs with another import, and
   assert.deepEqual(now, before)
 })
 
-test('types of the public client that programs lean on are ours, too', async () => {
+test('our client has the types of the public client that programs use', async () => {
   const [theirs, ours] = await migrated('migration-types')
   await compile(workspace, [theirs], { ...ES_MODULES, skipLibCheck: true })
   await compile(projectOf('node'), [ours], ES_MODULES)
 })
 
-test('methods work when they are taken off the client, as the public client’s do', async () => {
+test('methods work without the client object, like those of the public client', async () => {
   for (const specifier of ['@segment/analytics-node', '@switchyard/node']) {
     const from = specifier.startsWith('@segment') ? import.meta.filename : join(projectOf('node'), 'index.js')
     const { Analytics } = createRequire(from)(specifier) as typeof Client
     const endpoint = await createTrackingEndpoint()
     try {
-      // oxlint-disable-next-line typescript/unbound-method -- the very thing that is tested
+      // oxlint-disable-next-line typescript/unbound-method -- this is what the test is about
       const { identify, track, closeAndFlush } = new Analytics({ writeKey: 'e2e', host: endpoint.url })
       identify({ userId: 'u-1' })
       track({ userId: 'u-1', event: 'Detached' })
@@ -366,7 +366,7 @@ test('the service runs from its package, with its pages, and delivers', async (t
   assert.equal(manifest['version'], LIBRARY.version)
   for (const field of ['private', 'scripts', 'devDependencies']) assert.equal(manifest[field], undefined, field)
   for (const [name, range] of Object.entries(manifest['dependencies'] as Record<string, string>)) {
-    // Ours are installed from their tarballs already; a registry would bring the others.
+    // Our packages are installed from their tarballs; a registry would provide the others.
     if (name.startsWith('@switchyard/')) assert.equal(range, LIBRARY.version, name)
     else {
       await mkdir(dirname(join(modules, name)), { recursive: true })
@@ -407,7 +407,7 @@ test('the service runs from its package, with its pages, and delivers', async (t
   }
   await using receiver = await startReceiver()
   const headers = { authorization: 'Bearer packaged', 'content-type': 'application/json' }
-  // The transformation runs in a thread of its own, with a WebAssembly file from a dependency.
+  // The transformation runs in a separate thread, with a WebAssembly file of a dependency.
   const transformation = { code: 'export default (message) => ({ ...message, properties: { transformed: true } })' }
   const body = JSON.stringify({ name: 'hook', sourceIds: [source.id], urls: [receiver.url], transformation })
   assert.equal((await fetch(`${url}/api/destinations`, { method: 'POST', headers, body })).status, 201)
@@ -426,14 +426,14 @@ test('the service runs from its package, with its pages, and delivers', async (t
   assert.deepEqual(await ended, [0, null])
 })
 
-test('the packaged service says which Node.js it needs, where that is older', async (t) => {
+test('on an older Node.js, the packaged service says which version it needs', async (t) => {
   const node = await runtime(20)
   if (node === undefined) return t.skip('not installed yet, and the registry cannot be reached')
   const entry = join(projectOf('all'), 'node_modules', '@switchyard', 'server', 'bin', 'switchyard.js')
   await assert.rejects(run(node, [entry, 'serve'], { cwd: workspace }), /needs Node\.js 24 or later; this is v20\./)
 })
 
-/** A program for the public client, and the same program for ours in a project that has ours installed. */
+/** The paths of a program for the public client, and of the same program for ours in a project that has it installed. */
 async function migrated(name: string): Promise<[theirs: string, ours: string]> {
   const [theirs, ours] = [join(programs, `${name}.ts`), join(projectOf('node'), `${name}.mts`)]
   await writeFile(ours, (await readFile(theirs, 'utf8')).replace(`'@segment/analytics-node'`, `'@switchyard/node'`))
@@ -451,7 +451,7 @@ function verifyAssertion(form: URLSearchParams | undefined, publicKey: KeyObject
   return verify('sha256', Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, 'base64url'))
 }
 
-/** Node.js 18 says of its own fetch that it is experimental. */
+/** Node.js 18 prints a warning that its fetch is experimental. */
 function withoutFetchWarning(stderr: string): string {
   return stderr.replace(/^\(node:\d+\) ExperimentalWarning: The Fetch API is an experimental feature.*\n\(Use .*\n/m, '')
 }

@@ -1,5 +1,5 @@
-// CommonJS as test runners such as Jest load it: every module compiled into a context of its own, where `import()` does
-// not exist unless the runner is started with a flag. Covers what a published package needs: files, `#imports`, builtins.
+// Loads CommonJS modules like test runners such as Jest: every module in a separate context, without `import()` unless the runner is started
+// with a flag. Supports what a published package needs: files, `#imports`, builtins.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

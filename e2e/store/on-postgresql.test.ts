@@ -1,6 +1,5 @@
-// The service behaves on PostgreSQL as it does on SQLite: the files of tests that ask most of a store, run once more with
-// SWITCHYARD_TEST_STORE=postgres, all on one server. Any other file of tests can be run so by hand. What fails is told as the
-// run told it, with the command that runs the file alone.
+// The service behaves the same on PostgreSQL: runs the test files that depend most on the store again, with SWITCHYARD_TEST_STORE=postgres
+// and one server. Any other test file can be run like this by hand. If one fails, its output and the command to run it alone are printed.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -11,7 +10,7 @@ import { PostgresServer } from '../../packages/server/src/store/postgres/fixture
 import { IS_LONG } from '../system/long-tests.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-/** Those that take longest only with SWITCHYARD_LONG_TESTS=1. */
+/** The slowest ones only with SWITCHYARD_LONG_TESTS=1. */
 const LONG = IS_LONG
   ? [
       'packages/server/src/control/hostile-requests.test.ts',
@@ -27,7 +26,7 @@ const FILES = [
   'e2e/privacy/privacy.test.ts',
 ]
 
-/** Somebody else's server is used where one is given, as in all tests. */
+/** As in all tests, another server is used if its URL is given. */
 let server: PostgresServer | undefined
 let url = process.env['SWITCHYARD_TEST_POSTGRES'] ?? ''
 
@@ -41,7 +40,7 @@ after(() => server?.dispose())
 suite('on PostgreSQL', { concurrency: 2 }, () => {
   for (const file of FILES) {
     test(file, async (t) => {
-      // NODE_TEST_CONTEXT would make the run one of this process's tests, and its output unreadable.
+      // With NODE_TEST_CONTEXT, the run would report its tests to this process, in an unreadable format.
       const { NODE_TEST_CONTEXT: _, ...env } = process.env
       const run = spawn(process.execPath, ['--test', '--test-reporter=spec', '--test-timeout=120000', file], {
         cwd: ROOT,

@@ -1,4 +1,4 @@
-// One process serves one file. A second one says so and ends; the first does not notice.
+// Only one process can use a file. A second one reports that and exits, and the first is not affected.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { Signals } from '../system/signals.ts'
 const IN_USE = /is in use by another Switchyard process.*\n$/
 
 suite('one file', { concurrency: 2, skip: SQLITE_ONLY }, () => {
-  test('a second process on the same file refuses to start, says why, and leaves the first unharmed', async () => {
+  test('a second process on the same file refuses to start and says why, and the first is not affected', async () => {
     await using receiver = await startReceiver()
     await using service = await startService()
     await service.destination({ urls: [receiver.url] })
@@ -35,7 +35,7 @@ suite('one file', { concurrency: 2, skip: SQLITE_ONLY }, () => {
     )
   })
 
-  test('of several that start at once on a new file one serves, and the others say why they do not', async () => {
+  test('of several processes that start at once on a new file, one starts and the others say why they did not', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'switchyard-e2e-'))
     const runs = Array.from({ length: 3 }, () => runService({ env: environment(join(folder, 'new', 'switchyard.db')) }))
     try {

@@ -1,5 +1,5 @@
-// What docs/operations/postgresql.md says of backup and restore, done with PostgreSQL's own tools: those of a server that is installed
-// on this machine, for the one that the tests bring has none.
+// The commands for backup and restore in docs/operations/postgresql.md, with the tools of a PostgreSQL server that is installed on this
+// machine, because the one that the tests install has no tools.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -19,7 +19,7 @@ const INSTALLED = globSync('/usr/lib/postgresql/*/bin').find((folder) =>
 )
 const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'operations', 'postgresql.md')
 
-/** The page's own lines: those in the fence that has this word. */
+/** The commands of the code block that contains this word. */
 function lines(word: string): string {
   const fences = [...readFileSync(PAGE, 'utf8').matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, text = '']) => text)
   return fences.find((text) => text.includes(word)) ?? assert.fail(`no lines with ${word}`)
@@ -35,13 +35,13 @@ const nothingPending = (node: Node) =>
     ({ data }) => data.every(({ pending }) => pending === 0),
   )
 
-test('what pg_dump took while a node ran is there after pg_restore, and what was owed then is delivered', {
+test('after pg_restore, everything that pg_dump saved while a node ran is there, and pending deliveries are sent', {
   skip: INSTALLED === undefined && 'no PostgreSQL with its tools is installed here',
 }, async () => {
   await using parts = new AsyncDisposableStack()
   const folder = parts.adopt(mkdtempSync(join(tmpdir(), 'switchyard-dump-')), (each) => rmSync(each, { recursive: true, force: true }))
   process.env['SWITCHYARD_TEST_POSTGRES_BIN'] = INSTALLED
-  // The data that the tests share was made by another version.
+  // The shared data folder of the tests was created by another version.
   delete process.env['SWITCHYARD_TEST_POSTGRES_DATA']
   const server = parts.adopt(await PostgresServer.start(), (each) => each.dispose())
   const shell = (text: string, env: Record<string, string>): string =>

@@ -1,4 +1,4 @@
-// The service on PostgreSQL: how its nodes come up together, what keeps one from starting, and what operators do with it.
+// The service on PostgreSQL: several nodes that start at once, reasons why a node does not start, and commands for operators.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -17,7 +17,7 @@ import { startSwitchyard, switchyard } from '../system/command-line.ts'
 import { SECRET_KEY, startCluster, startNode } from '../system/nodes-in-process.ts'
 import { callControl, runService, TOKEN } from '../system/service.ts'
 
-/** As long as there is one, the server that the tests share goes on. */
+/** Keeps the PostgreSQL server that the tests share running. */
 let held: TestDatabase
 before(async () => {
   held = await createDatabase()
@@ -40,13 +40,13 @@ test('three nodes that start at once on an empty database have one source and on
   }
 })
 
-test('a node that starts later finds what is there', async () => {
+test('a node that starts later has the same configuration', async () => {
   await using cluster = await startCluster({ nodes: 1 })
   const later = await cluster.start()
   assert.equal(later.app.firstSource?.id, cluster.nodes[0]?.app.firstSource?.id)
 })
 
-test('without a secret key it does not start, and says how to make one', async () => {
+test('without a secret key the service does not start, and says how to create one', async () => {
   const database = await createDatabase({ isEmpty: true })
   try {
     await assert.rejects(startNode(database.url, { SWITCHYARD_SECRET_KEY: '' }), (error: Error) => {
@@ -59,7 +59,7 @@ test('without a secret key it does not start, and says how to make one', async (
   }
 })
 
-test('another secret key than the store’s is refused with the words that SQLite has, at the first start too', async () => {
+test('a wrong secret key is refused with the same message as on SQLite, also at the first start', async () => {
   await using cluster = await startCluster({ nodes: 1 })
   await assert.rejects(cluster.start({ SWITCHYARD_SECRET_KEY: 'another key for these tests' }), (error: Error) => {
     assert.ok(error instanceof StartProblem, String(error))
@@ -68,7 +68,7 @@ test('another secret key than the store’s is refused with the words that SQLit
   })
 })
 
-test('a wrong password is told at once, and none is shown', async () => {
+test('a wrong password is reported at once, without the password', async () => {
   const server = await PostgresServer.start()
   try {
     const wrong = server.url().replace(/:[^:@/]+@/, ':SECRET-wrong@')
@@ -90,7 +90,7 @@ test('a node that is started before its database waits for it', async () => {
     const lines: string[] = []
     const write = (_fields: unknown, message?: string): void => {
       lines.push(String(message ?? _fields))
-      // Started by what the node says, so that it is certain to have come first.
+      // The server is started when the node reports that it waits, so the node was certainly first.
       if (/retrying for up to/.test(lines.at(-1) ?? '')) void server.run()
     }
     const log = Object.assign(createLog('silent'), { info: write, warn: write })
@@ -106,7 +106,7 @@ test('a node that is started before its database waits for it', async () => {
   }
 })
 
-test('told to stop while it waits for its database, it stops', async () => {
+test('a node stops on a signal while it waits for its database', async () => {
   const port = await freePort()
   const env = { SWITCHYARD_STORE: `postgres://me:SECRET@127.0.0.1:${port}/x`, SWITCHYARD_SECRET_KEY: SECRET_KEY, SWITCHYARD_PORT: '0' }
   const waiting = runService({ env })
@@ -119,7 +119,7 @@ test('told to stop while it waits for its database, it stops', async () => {
   assert.doesNotMatch(stdout + stderr, /SECRET/)
 })
 
-test('a backup is refused with a stable code that names the tools', async () => {
+test('a backup is refused with an error code and the names of PostgreSQL’s tools', async () => {
   await using cluster = await startCluster({ nodes: 1 })
   const { url } = cluster.nodes[0] as { url: string }
   const response = await fetch(`${url}/api/backups`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` } })
@@ -139,7 +139,7 @@ test('the doctor reports on the server and the nodes, and never prints the passw
     assert.equal(checks.find((check) => check.name === name)?.state, 'good', name)
   assert.ok(!asked.stdout.includes(password))
 
-  // Without a service that answers, the server itself is asked.
+  // If no service answers, doctor connects to the server itself.
   const env = { SWITCHYARD_STORE: cluster.database.url, SWITCHYARD_URL: 'http://127.0.0.1:9' }
   const alone = await startSwitchyard(null, ['doctor', '--json'], { env }).ended
   const found = JSON.parse(alone.stdout) as { checks: { name: string; state: string; message: string }[] }

@@ -1,5 +1,5 @@
-// Stores that earlier versions of the service really wrote (fixtures/make-store.ts made them, with the commits that they name), opened by
-// this one: nothing is missing, secrets open with their key, what is owed is delivered, the books agree. And a store of a later version.
+// Opens stores that earlier versions of the service wrote (created by fixtures/make-store.ts, with the commits that they name): nothing is
+// missing, secrets can be decrypted, pending deliveries are sent, and the ledger is consistent. Also a store of a later version.
 
 import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -46,7 +46,7 @@ interface Story {
   deliveries: DeliveryView[]
 }
 
-/** A copy of the store, and a service that takes now for ten minutes after it was made. */
+/** A service on a copy of the store, with a clock that shows ten minutes after the store was created. */
 function unpack(t: TestContext, name: string): { facts: Facts; file: string; options: ServiceOptions } {
   const facts = JSON.parse(readFileSync(join(FIXTURES, `${name}.json`), 'utf8')) as Facts
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-upgrade-'))
@@ -67,7 +67,7 @@ function schemaOf(file: string): number {
   return schema
 }
 
-test('there is a store of every schema that the service has had', () => {
+test('there is a store of every schema version', () => {
   const schemas = STORES.map((name) => (JSON.parse(readFileSync(join(FIXTURES, `${name}.json`), 'utf8')) as Facts).schema)
   assert.deepEqual(
     new Set(schemas),
@@ -78,12 +78,12 @@ test('there is a store of every schema that the service has had', () => {
 })
 
 for (const name of STORES) {
-  test(`a store of an earlier version is taken over whole: ${name}`, async (t) => {
+  test(`a store of an earlier version is upgraded completely: ${name}`, async (t) => {
     const { facts, file, options } = unpack(t, name)
     const { destinations: ids } = facts
     assert.equal(schemaOf(file), facts.schema)
 
-    await t.test('the doctor finds the closed file in order, before it is opened for the first time', async () => {
+    await t.test('doctor finds no problem in the file before it is opened for the first time', async () => {
       const env = { SWITCHYARD_STORE: `sqlite:${file}`, SWITCHYARD_URL: 'http://127.0.0.1:9' }
       const { stdout } = await startSwitchyard(null, ['doctor'], { env }).ended
       assert.match(stdout, /switchyard\.db is intact/)
@@ -99,14 +99,14 @@ for (const name of STORES) {
     const ledger = async (query = ''): Promise<LedgerRow[]> => (await api<{ data: LedgerRow[] }>(`/ledger${query}`)).data
     assert.equal(schemaOf(file), MIGRATIONS.length)
 
-    await t.test('the books are those of before, and agree with the rows', async () => {
+    await t.test('the ledger is the same as before, and equals its recount', async () => {
       // Earlier versions did not count messages in quarantine.
       const expected = facts.ledger.map((row) => ({ quarantined: 0, ...row }))
       assert.deepEqual(await ledger(), expected)
       assert.deepEqual(await ledger('?recount=true'), expected)
     })
 
-    await t.test('every message, its outcomes and what was asked for are there', async () => {
+    await t.test('every message, its outcomes and the deletion requests are there', async () => {
       const { message, deliveries } = await api<Story>('/messages/m-1')
       assert.deepEqual(message['traits'], { plan: 'pro', name: 'Ünïcode ✓' })
       const states = new Map(deliveries.map(({ destinationId, state, attemptCount }) => [destinationId, [state, attemptCount]]))
@@ -148,14 +148,14 @@ for (const name of STORES) {
       },
     )
 
-    await t.test('tokens open what they opened', async () => {
+    await t.test('tokens have the same permissions', async () => {
       await assert.rejects(callControl(service.url, 'sy_another', '/sources'), /401/)
       if (facts.viewerToken === null) return
       await callControl(service.url, facts.viewerToken, '/sources')
       await assert.rejects(callControl(service.url, facts.viewerToken, '/sources', { method: 'POST', body: { name: 'x' } }), /403/)
     })
 
-    await t.test('what was pending is delivered, once each, signed with the secrets that were stored', async () => {
+    await t.test('pending messages are delivered once, signed with the stored secrets', async () => {
       for (const id of Object.values(ids)) {
         // Another server: header values must be sent again.
         const { headers } = await api<{ headers: object }>(`/destinations/${id}`)
@@ -167,7 +167,7 @@ for (const name of STORES) {
         { type: 'track', messageId: 'm-gone', userId: 'u-9', event: 'Suppressed' },
       ])
       assert.equal(sent, 200)
-      // Of m-2 nothing: it came before. Of u-9 nothing: it is suppressed.
+      // Not m-2, which is a duplicate, and nothing of u-9, who is suppressed.
       const before = new Map(facts.ledger.map((row) => [row.destinationId, row]))
       const rows = await eventually(ledger, (all) => all.every(({ pending }) => pending === 0), { what: 'nothing is pending' })
       for (const { destinationId, owed, delivered, failed } of rows) {
@@ -192,7 +192,7 @@ for (const name of STORES) {
       assert.ok(verifyWebhook({ body: last.bytes, headers: last.headers }, { sharedSecret, signingSecrets: signingSecret, now }).ok)
     })
 
-    await t.test('the doctor has nothing against it', async () => {
+    await t.test('doctor finds no problem', async () => {
       const { code, stdout } = await switchyard({ url: service.url, token: facts.token }, 'doctor')
       assert.equal(code, 0, stdout)
       assert.match(stdout, /✔ The ledger matches a recount/)
@@ -203,7 +203,7 @@ for (const name of STORES) {
   })
 }
 
-test('a step that cannot be taken to its end leaves the store as it was, and is taken when it can be', (t) => {
+test('a migration step that fails leaves the store unchanged, and succeeds later', (t) => {
   const { file, facts } = unpack(t, STORES[0] as string)
   const tables = (): string[] => {
     const database = new DatabaseSync(file)
@@ -211,7 +211,7 @@ test('a step that cannot be taken to its end leaves the store as it was, and is 
     database.close()
     return rows.map(({ name }) => name)
   }
-  // In the way of the last table that the next step makes.
+  // Conflicts with the last table that the next step creates.
   const [, last = ''] = [...(MIGRATIONS[facts.schema] as string).matchAll(/CREATE TABLE (\w+)/g)].at(-1) ?? []
   const inTheWay = new DatabaseSync(file)
   inTheWay.exec(`CREATE TABLE ${last} (in_the_way INTEGER)`)
@@ -227,7 +227,7 @@ test('a step that cannot be taken to its end leaves the store as it was, and is 
   assert.ok(tables().length > before.length)
 })
 
-test('a store of a later version is refused in words, and left as it is', async (t) => {
+test('a store of a later version is refused with a clear message, and not changed', async (t) => {
   const { file, options } = unpack(t, STORES.at(-1) as string)
   const database = new DatabaseSync(file)
   database.exec(`PRAGMA user_version = ${MIGRATIONS.length + 1}`)

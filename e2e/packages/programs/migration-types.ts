@@ -1,5 +1,5 @@
-// Ways in which programs use the types of @segment/analytics-node, beyond the calls themselves. Compiled, never run: by
-// the test as it is, then once more with nothing changed but the package it imports.
+// How programs use the types of @segment/analytics-node, apart from calls. It is only compiled: unchanged, and then with our package as the
+// import.
 
 import {
   Analytics,
@@ -13,7 +13,7 @@ import {
 
 const analytics = new Analytics({ writeKey: 'key' })
 
-// Applications hide the client behind an interface of their own.
+// Applications hide the client behind their own interface.
 interface Tracker {
   track(params: TrackParams): void
   flush(): Promise<void>
@@ -24,7 +24,7 @@ export async function shutDown(): Promise<void> {
   return analytics.closeAndFlush({ timeout: 1000 })
 }
 
-// Their values have interfaces, which have no index signatures.
+// The types of their values are interfaces, which have no index signatures.
 interface Place {
   city: string
 }
@@ -61,7 +61,7 @@ export class Proxied extends FetchHTTPClient {
   }
 }
 
-// Handlers are declared apart from where they are attached.
+// Handlers are declared before they are attached.
 const onError = ({ code, reason, ctx }: { code: string; reason?: unknown; ctx?: Context }): void => console.error(code, reason, ctx?.id)
 analytics.on('error', onError)
 analytics.on('initialize', (settings) => console.log(settings.writeKey))

@@ -1,6 +1,5 @@
-// A program as its users wrote it for @segment/analytics-node, with every name of that package's public contract in it.
-// The test compiles and runs it as it is, then once more with nothing changed but the package it imports, and compares
-// what arrived and what it printed. Only what both clients promise is used here; imports must stay on this specifier.
+// A program for @segment/analytics-node that uses every name of its public interface. The test compiles and runs it unchanged, then with our
+// package as the import, and compares what arrived and what it printed. It uses only what both clients promise; do not change its imports.
 
 import {
   type AliasParams,

@@ -1,7 +1,6 @@
-// What the published types promise, checked by the compiler alone: this program is never run. Each @ts-expect-error
-// fails both ways: when a mistake compiles, and when the line above a correct call is no longer needed.
+// Checks the published types; this program is compiled, never run. A @ts-expect-error fails if the mistake below it compiles.
 
-// oxlint-disable-next-line import/no-named-as-default -- the way that the public client's users write it
+// oxlint-disable-next-line import/no-named-as-default -- as users of the public client write it
 import Analytics, {
   AnalyticsError,
   type AnalyticsSettings,
@@ -36,7 +35,7 @@ typed.track({ userId: 'u', event: 'Order Completed' })
 // @ts-expect-error -- neither userId nor anonymousId
 typed.track({ event: 'Signed Up' })
 
-// A catalog may be an interface, and parameters may be built up before the call.
+// A catalog can be an interface, and parameters can be built before the call.
 interface Catalog {
   'Order Completed': { total: number; coupon?: string }
 }
@@ -45,7 +44,7 @@ new Analytics<Catalog>(settings).track(params)
 // @ts-expect-error -- a catalog maps names to objects
 export type Wrong = Analytics<{ 'Order Completed': number }>
 
-// Without a catalog every event goes.
+// Without a catalog every event is allowed.
 const free: Named = new Named({ writeKey: 'key' })
 free.track({ userId: 'u', event: 'Anything', properties: { at: new Date(), nested: { list: [1, 2] } } })
 free.identify({ userId: 'u', traits: { email: 'u@example.com', plan: null, custom: 1 } })
@@ -76,7 +75,7 @@ const plugin: Plugin = {
     return ctx
   },
 }
-// A plugin is of no catalog: it goes with any client.
+// A plugin does not depend on the catalog, so it works with any client.
 void typed.register(plugin)
 void free.register(plugin).then(() => free.deregister('enrich'))
 
@@ -108,7 +107,7 @@ export async function receive(request: Request): Promise<VerifiedWebhook | numbe
 }
 export const signed: boolean = verifySignature('{}', signBody('{}', 'shared'), 'shared')
 
-// The client for tests takes the place of the client, also with a catalog.
+// The client for tests can replace the client, also with a catalog.
 const plan: TrackingPlan = { name: 'Shop', unplanned: 'allow', rules: [{ type: 'identify', mode: 'observe', schema: {} }] }
 const fake: Analytics = createTestClient({ plan })
 fake.identify({ userId: 'u' })
