@@ -430,24 +430,4 @@ suite('The process', { concurrency: 2 }, () => {
     served.kill('SIGTERM')
     assert.deepEqual(await ended, [0, null])
   })
-
-  test('completion of the real commands works in bash', {
-    skip: spawnSync('bash', ['-c', 'true']).status === 0 ? false : 'bash is not installed',
-  }, async () => {
-    const script = await says(service, 'completion', 'bash')
-    const offered = (...words: string[]): string[] => {
-      const ask = `COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _switchyard; printf '%s\\n' "\${COMPREPLY[@]}"`
-      const { stdout, stderr } = spawnSync('bash', ['--norc', '-c', `${script}\n${ask}`, 'bash', 'switchyard', ...words], {
-        encoding: 'utf8',
-      })
-      assert.equal(stderr, '')
-      return stdout.trimEnd().split('\n')
-    }
-    assert.deepEqual(offered('dest'), ['destinations'])
-    assert.deepEqual(offered('destinations', 'dis'), ['disable'])
-    assert.deepEqual(offered('deliveries', '--sta'), ['--state'])
-    assert.deepEqual(offered('deliveries', '--state', 'exp'), ['expired'])
-    assert.deepEqual(offered('completion', 'z'), ['zsh'])
-    assert.deepEqual(offered('tokens', 'create', 'x', '--role', ''), ['admin', 'viewer'])
-  })
 })

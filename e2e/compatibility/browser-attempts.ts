@@ -1,5 +1,5 @@
-// What is tried with each client for browsers, through to the webhook. One function per feature; what a client does in its own way
-// is its PageClient, so that every claim of browser-clients.ts is what is asserted here.
+// The tests of each client for browsers, up to the webhook. One function per feature; differences between clients are in PageClient, so that
+// every statement of browser-clients.ts is asserted here.
 
 import assert from 'node:assert/strict'
 import type { BrowserBench, PageRequest, PageSource, PageTab } from './browser-bench.ts'
@@ -10,22 +10,22 @@ type Attempt = (bench: BrowserBench) => Promise<void>
 export interface LoadOptions {
   /** At most three messages in a request. */
   batching?: boolean
-  /** Its own way to get messages out of a page that goes away. */
+  /** How it sends messages when the page is closed. */
   leaving?: boolean
 }
 
 export interface PageClient {
-  /** The script's name, and its lines: they put the client's class on the window. */
+  /** The name and the lines of the script, which puts the client's class on the window. */
   script: string
   imports: string
-  /** In the page: makes `analytics`, ready to be called. */
+  /** In the page: creates `analytics`, ready to be called. */
   load(host: string, writeKey: string, options?: LoadOptions): string
   /** In the page: the anonymous ID, or a promise of it. */
   anonymousId: string
-  /** What it asks for at its start, and where batches go, as paths. */
+  /** The paths that it requests at its start, and to which it sends batches. */
   settingsPath(writeKey: string): string
   batchPath: string
-  /** What a page sees that asks with an unknown key. */
+  /** What a page sees with an unknown write key. */
   unknownKey: RegExp
 }
 
@@ -34,7 +34,7 @@ interface Opened {
   tab: PageTab
 }
 
-/** A page in which the client has loaded, and what it asked the gate for since. */
+/** A page in which the client has loaded, and its requests to the gate since then. */
 async function withPage(
   bench: BrowserBench,
   client: PageClient,
@@ -113,12 +113,12 @@ export function sendsAllKinds(client: PageClient, { library, screen, traits, ali
       await tab.run(`analytics.alias('u-2', 'u-1')`)
       await source.books(screen ? 7 : 6)
       assert.equal(source.receiver.messages().at(-1)?.['User ID'], aliasedTo)
-      // The page is of another origin, so its browser has asked first.
+      // The page has another origin, so the browser has sent a preflight request.
       assert.ok(requests().some(({ method, status }) => method === 'OPTIONS' && status === 204))
     })
 }
 
-/** `cached`: whether the second page of a visit takes them from the browser's cache. */
+/** `cached`: whether the second page of a visit gets them from the browser's cache. */
 export function loadsSettings(client: PageClient, { cached }: { cached: boolean }): Attempt {
   return (bench) =>
     withPage(bench, client, {}, async ({ source, tab, load, requests }) => {
@@ -228,7 +228,7 @@ export function waitsForNetwork(client: PageClient): Attempt {
     })
 }
 
-/** `call`: what gives a new anonymous ID; `kept`: what leaves it as it was. */
+/** `call`: creates a new anonymous ID; `kept`: does not change it. */
 export function resets(client: PageClient, { call, kept }: { call: string; kept?: string }): Attempt {
   return (bench) =>
     withPage(bench, client, {}, async ({ source, tab }) => {
@@ -248,7 +248,7 @@ export function resets(client: PageClient, { call, kept }: { call: string; kept?
     })
 }
 
-/** Called in the moment in which the page goes away. */
+/** Called while the page is being closed. */
 export function outlivesPage(client: PageClient, options: LoadOptions = { leaving: true }): Attempt {
   return (bench) =>
     withPage(bench, client, options, async ({ source, tab }) => {
@@ -258,11 +258,11 @@ export function outlivesPage(client: PageClient, options: LoadOptions = { leavin
     })
 }
 
-/** It sends at once and keeps it for the next page too: the service knows it by its ID. */
+/** It sends the message at once and also keeps it for the next page; the service recognises the duplicate by its ID. */
 export function sendsAgainFromNextPage(client: PageClient): Attempt {
   return (bench) =>
     withPage(bench, client, {}, async ({ source, tab, load, requests }) => {
-      // Its answer does not come in time, which without a gate is a race.
+      // The gate delays the answer; without it, this would be a race.
       bench.gate.losing = true
       await tab.leave(`analytics.track('Last Words')`, client.script).finally(() => {
         bench.gate.losing = false
@@ -276,7 +276,7 @@ export function sendsAgainFromNextPage(client: PageClient): Attempt {
     })
 }
 
-/** Nothing of it is stored while the page is there. It keeps what was not answered, and the next page takes it over after a while. */
+/** It keeps unanswered messages, and the next page sends them after a while. */
 export function sendsLaterFromNextPage(client: PageClient, options: LoadOptions = {}): Attempt {
   return (bench) =>
     withPage(bench, client, options, async ({ source, tab, load }) => {
@@ -290,7 +290,7 @@ export function sendsLaterFromNextPage(client: PageClient, options: LoadOptions 
     })
 }
 
-/** `imports` loads code from `host`, and without it sends nothing. */
+/** `imports` loads code from `host`, and sends nothing without it. */
 export function dependsOn(client: PageClient, imports: string, host: string): Attempt {
   return async (bench) => {
     const script = `${client.script}-default`
@@ -314,7 +314,7 @@ export function dependsOn(client: PageClient, imports: string, host: string): At
   }
 }
 
-/** All that the client does at its best, and nobody else is asked: see PageTab. */
+/** Uses all features of the client, and checks that no other host gets a request: see PageTab. */
 export function asksNobodyElse(client: PageClient): Attempt {
   return (bench) =>
     withPage(bench, client, { batching: true, leaving: true }, async ({ source, tab }) => {

@@ -1,13 +1,13 @@
-// What a client in a browser is tried with: a real Chromium, a page of another origin than the service, the service as a process of
-// its own, a webhook behind it, and a gate before it that keeps what the page sent and can answer 503. The page's scripts are made
-// by a bundler, as users make theirs. A tab that asks anybody but the service and its own page fails its attempt.
+// The environment for a client in a browser: a real Chromium, a page of another origin than the service, the service in a separate process, a
+// webhook, and a gate in front of the service that records what the page sends and can answer 503. The scripts are bundled, as users do it. A
+// request to any other host fails the test.
 //
-//   await using source = await bench.source()                       a source with a webhook of its own, for one attempt
-//   await using tab = await bench.open('segment')                   a page with that script, in a browser profile of its own
+//   await using source = await bench.source()                       a new source with a webhook, for one test
+//   await using tab = await bench.open('segment')                   a page with that script, in a new browser profile
 //   await tab.run(`analytics.track('Tested')`)                      in the page
-//   bench.gate.down = true                                          503 to everything but preflights, and not passed on
-//   bench.gate.losing = true                                        503 too, but the service has it: the answer was lost
-//   await source.books(2)                                           both are delivered, once each, and no other is owed
+//   bench.gate.down = true                                          answers 503 to everything except preflights, and forwards nothing
+//   bench.gate.losing = true                                        answers 503, but forwards the request: the answer is lost
+//   await source.books(2)                                           both are delivered once, and nothing else is pending
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ export interface PageRequest {
   path: string
   headers: Record<string, string>
   text: string
-  /** Null while it is under way. */
+  /** Null while it is in flight. */
   status: number | null
 }
 
@@ -40,9 +40,9 @@ export interface Gate {
 
 export interface PageSource extends Wiring, AsyncDisposable {
   receiver: Receiver
-  /** Waits until so many are delivered. More than that would be owed, and fails. */
+  /** Waits until so many are delivered. Fails if there are more. */
   books(delivered: number): Promise<void>
-  /** The message of this type or event name that came to the webhook, when it has come. */
+  /** Waits for the message of this type or event name at the webhook. */
   got(name: string): Promise<ReceivedMessage>
   stats(): Promise<{ accepted: number; duplicates: number; rejected: number }>
 }
@@ -50,15 +50,15 @@ export interface PageSource extends Wiring, AsyncDisposable {
 export interface PageTab extends AsyncDisposable {
   page: Page
   context: BrowserContext
-  /** What the page said in its console. */
+  /** The output of the page's console. */
   console: string[]
-  /** Who else was asked, by host. */
+  /** Other hosts that got requests. */
   strangers: Set<string>
-  /** Evaluates in the page; promises are waited for. */
+  /** Evaluates in the page, and awaits promises. */
   run<T = unknown>(lines: string): Promise<T>
-  /** Seconds pass at once in the page, until it holds: for what waits before it sends again. */
+  /** Moves the clock of the page by seconds until the condition holds, for clients that wait before a retry. */
   later(condition: () => boolean): Promise<void>
-  /** Goes to another page of the same origin, as a click does: while the lines before it are still under way. */
+  /** Goes to another page of the same origin, like a click, while the lines before it are still running. */
   leave(lines: string, script?: string): Promise<void>
 }
 
@@ -68,7 +68,7 @@ export interface BrowserBench extends AsyncDisposable {
   /** The origin of the pages. */
   origin: string
   source: () => Promise<PageSource>
-  /** Adds a script under this name, bundled; of a file, as it is. */
+  /** Adds a script with this name: bundled lines, or an unchanged file. */
   script: (name: string, lines: string | URL) => Promise<void>
   open: (script: string, options?: { headers?: Record<string, string> }) => Promise<PageTab>
 }
@@ -214,7 +214,7 @@ async function startGate(target: string): Promise<{ gate: Gate; server: Server }
           seen.status = status
           signals.notify()
         }
-        // As the service itself answers when its store is away.
+        // As the service answers while its store is unavailable.
         const refuse = (): void => {
           response.writeHead(503, { 'retry-after': '1', 'access-control-allow-origin': '*', 'content-type': 'application/json' })
           response.end('{"success":false}')

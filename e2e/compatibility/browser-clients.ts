@@ -1,5 +1,5 @@
-// The clients for browsers, and what came of each feature: the data behind browser.test.ts and the page. A note says what a reader
-// must know and is held by the row's attempt.
+// The clients for browsers and the result of each feature: the data of browser.test.ts and of the page. A note says what a reader must know,
+// and the test of its row checks it.
 
 import * as attempts from './browser-attempts.ts'
 import type { BrowserBench } from './browser-bench.ts'

@@ -1,5 +1,5 @@
-// The public clients for browsers, from the registry, in a real one: see browser-clients.ts for what is tried and what came of it.
-// Before them, what a page can do without a client. One browser for all.
+// Third-party clients for browsers, from the registry, in a real browser: browser-clients.ts lists the features and results. First what a page
+// can do without a client. All tests share one browser.
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -12,7 +12,7 @@ let started: Promise<BrowserBench> | undefined
 const bench = (): Promise<BrowserBench> => (started ??= startBrowserBench())
 after(async () => (await started)?.[Symbol.asyncDispose]())
 
-test('a page’s last words arrive: by sendBeacon, as text and as JSON, and by fetch with keepalive', async () => {
+test('messages sent while a page is closed arrive: with sendBeacon, as text and as JSON, and with fetch and keepalive', async () => {
   const { gate, source: newSource, open } = await bench()
   await using source = await newSource()
   await using tab = await open('blank')
@@ -28,7 +28,7 @@ test('a page’s last words arrive: by sendBeacon, as text and as JSON, and by f
   await source.books(3)
 })
 
-test('a page reads the answer also when its request carries cookies, and why it was refused', async () => {
+test('a page can read the answer and the reason of a refusal, also if its request has cookies', async () => {
   const { gate, open } = await bench()
   await using tab = await open('blank')
   const answer = await tab.run<{ code: string }>(`fetch('${gate.url}/v1/track', {
@@ -40,7 +40,7 @@ test('a page reads the answer also when its request carries cookies, and why it 
   assert.equal(answer.code, 'invalid_write_key')
 })
 
-test('the pixel is shown, also by a page that isolates itself, and its call arrives', async () => {
+test('the pixel is shown, also in a cross-origin isolated page, and its call arrives', async () => {
   const { gate, source: newSource, open } = await bench()
   await using source = await newSource()
   await using tab = await open('blank', { headers: { 'cross-origin-embedder-policy': 'require-corp' } })
@@ -56,7 +56,7 @@ test('the pixel is shown, also by a page that isolates itself, and its call arri
   await source.books(1)
 })
 
-test('a browser that has the settings asks whether they have changed, and is told when their key was taken away', async () => {
+test('a browser with cached settings checks whether they have changed, and gets an error when their key was removed', async () => {
   const { gate, service, source: newSource, open } = await bench()
   await using source = await newSource()
   await using tab = await open('blank')
@@ -72,7 +72,7 @@ test('a browser that has the settings asks whether they have changed, and is tol
   assert.deepEqual([await ask('no-cache'), asked()], [404, [200, 304, 404]])
 })
 
-test('what the dashboard tells pages to run arrives', async () => {
+test('the snippet of the dashboard works in a page', async () => {
   const { gate, source: newSource, open } = await bench()
   await using source = await newSource()
   await using tab = await open('blank')
@@ -80,7 +80,7 @@ test('what the dashboard tells pages to run arrives', async () => {
   assert.equal((await source.got('Order Completed'))['anonymousId'], 'visitor-1')
 })
 
-test('the snippet of old pages works with a copy of the client’s file that the pages’ own host serves', async () => {
+test('the snippet of old pages works with a copy of the client’s file on the pages’ own host', async () => {
   const { gate, service, source: newSource, open, script } = await bench()
   const path = '/analytics.js/v1/key/analytics.min.js'
   assert.equal((await fetch(`${service.url}${path}`)).status, 404, 'the service does not serve it')

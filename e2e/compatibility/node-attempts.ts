@@ -1,5 +1,5 @@
-// What is tried with each client for servers, through to the webhook. One function per feature; what a client does in its
-// own way is an argument, so that every claim of node-clients.ts is what is asserted here.
+// The tests of each client for servers, up to the webhook. One function per feature; differences between clients are arguments, so that every
+// statement of node-clients.ts is asserted here.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
@@ -32,7 +32,7 @@ const CALLS: Record<Kind, { message: object; arrives: object }> = {
   alias: { message: { userId: 'u-2', previousId: 'a-1' }, arrives: { 'User ID': 'u-2', 'Previous ID': 'a-1' } },
 }
 
-/** Marks that no other attempt uses. */
+/** Marks that no other test uses. */
 function newMarks(): (name: string | number) => string {
   const own = randomUUID()
   return (name) => `${own} ${name}`
@@ -40,7 +40,7 @@ function newMarks(): (name: string | number) => string {
 
 const track = (mark: string, fields: object = {}): object => ({ userId: 'u-1', event: 'Tested', context: { mark }, ...fields })
 
-/** `ownFields`: what the client adds to each message for itself, which receivers do not get. */
+/** `ownFields`: fields that the client adds to each message, which receivers do not get. */
 export function sendsAllKinds(create: CreateSender, library: Installed, ownFields: readonly string[] = ['_metadata']): Attempt {
   return async (bench) => {
     const source = await bench.source()
@@ -58,7 +58,7 @@ export function sendsAllKinds(create: CreateSender, library: Installed, ownField
       assert.deepEqual((context as { library: Installed }).library, library)
       const sent = bench.proxy.requestsWith(mark(kind))[0]?.body.batch.find(({ messageId }) => messageId === message.messageId) ?? {}
       for (const field of ownFields) assert.deepEqual([field in sent, field in message], [true, false], field)
-      // A page's URL is in its properties; clients add other things to them, each its own.
+      // A page's URL is in its properties, to which each client adds other values.
       if (kind === 'page') assert.equal((message['properties'] as { url: string }).url, 'https://a.example/')
     }
     assert.deepEqual(sender.errors, [])
@@ -90,7 +90,7 @@ export function isUnderstood(create: CreateSender, wire: Wire, settings: Partial
   }
 }
 
-/** `sizes`: of the requests for 40 calls, the largest first. */
+/** `sizes`: the number of messages in each request for 40 calls, the largest first. */
 export function batches(create: CreateSender, sizes: readonly number[]): Attempt {
   return async ({ proxy, source: newSource }) => {
     const requests = async (flushAt?: number): Promise<number[]> => {
@@ -115,7 +115,7 @@ export function callsBack(create: CreateSender): Attempt {
     const sender = create(source)
     const told = sender.call('track', track(mark(1)))
     assert.equal(await flushed(sender, told), undefined)
-    // Told means stored: it can be asked for at once.
+    // When the callback is called, the message is stored and can be read at once.
     assert.equal((await source.view(mark(1))).sourceName, 'of a test')
     await source.arrived(mark(1))
     assert.deepEqual(sender.errors, [])
@@ -140,7 +140,7 @@ export function flushesAndCloses(create: CreateSender): Attempt {
   }
 }
 
-/** There is no close. `waits`: for what the client had begun to send by itself. */
+/** For a client without close. `waits`: whether flush waits for requests that the client had already started. */
 export function flushes(create: CreateSender, { waits }: { waits: boolean }): Attempt {
   return async (bench) => {
     const source = await bench.source()
@@ -177,7 +177,7 @@ export function retries(create: CreateSender): Attempt {
     }
     await source.books(6)
     for (const number of [1, 2, 3, 4, 5, 6]) await source.arrived(mark(number))
-    // The batch whose answer was lost came twice, and was known.
+    // The batch whose answer was lost arrived twice, and was recognised.
     const { accepted, duplicates } = await source.stats()
     assert.equal(accepted, 6)
     assert.equal(duplicates, proxy.requestsWith(mark(4))[0]?.body.batch.length)
@@ -185,7 +185,7 @@ export function retries(create: CreateSender): Attempt {
   }
 }
 
-/** Sends when `Retry-After` says that it may, and not before. */
+/** Sends after the time of `Retry-After`, not before. */
 export function waitsForTheLimit(create: CreateSender): Attempt {
   return async (bench) => {
     const source = await bench.limitedSource()
@@ -199,7 +199,7 @@ export function waitsForTheLimit(create: CreateSender): Attempt {
   }
 }
 
-/** Sends again long before it may, and then no more. */
+/** Retries too early, and then gives up. */
 export function givesUpAtTheLimit(create: CreateSender, error: RegExp, attempts: number): Attempt {
   return async (bench) => {
     const source = await bench.limitedSource()
@@ -212,7 +212,7 @@ export function givesUpAtTheLimit(create: CreateSender, error: RegExp, attempts:
   }
 }
 
-/** Nothing is let in for so many seconds. */
+/** Uses up the rate limit for so many seconds. */
 async function overdraw(source: TriedSource, seconds: number): Promise<void> {
   await source.send(Array.from({ length: LIMIT * (seconds + 1) }, (_, number) => ({ type: 'track', ...track(`before ${number}`) })))
 }
@@ -221,7 +221,7 @@ function statuses(source: TriedSource, mark: string): number[] {
   return source.requestsWith(mark).map(({ status }) => status)
 }
 
-/** `attempts`: how often it sends a batch that is answered 401. */
+/** `attempts`: how many times it sends a batch that is answered with 401. */
 export function reportsWrongKey(create: CreateSender, error: RegExp, attempts: number): Attempt {
   return async ({ proxy }) => {
     const mark = newMarks()
@@ -233,7 +233,7 @@ export function reportsWrongKey(create: CreateSender, error: RegExp, attempts: n
   }
 }
 
-/** `field`: how the client is told when it happened. */
+/** `field`: the field for the time of the event. */
 export function keepsPastTimes(create: CreateSender, field = 'timestamp'): Attempt {
   return async (bench) => {
     const source = await bench.source([{}, { historical: false }])
@@ -243,7 +243,7 @@ export function keepsPastTimes(create: CreateSender, field = 'timestamp'): Attem
     await flushed(sender, sender.call('track', track(mark('past'), { [field]: past })))
     await flushed(sender, sender.call('track', track(mark('present'))))
     await source.books(2)
-    // Not to the one that wants nothing historical, which says so.
+    // Not to the destination without historical messages, with that reason.
     await source.books(1, 1)
     assert.deepEqual(source.pathsOf(mark('past')), ['/first'])
     const { skips } = await source.view(mark('past'))
@@ -253,13 +253,13 @@ export function keepsPastTimes(create: CreateSender, field = 'timestamp'): Attem
     )
     const { timestamp, originalTimestamp } = await source.arrived(mark('past'))
     assert.equal(originalTimestamp, past.toISOString())
-    // Put right by the difference of the clocks, which is how long the request took here.
+    // Corrected by the difference of the clocks, which is the duration of the request here.
     const off = Date.parse(String(timestamp)) - past.getTime()
     assert.ok(off >= 0 && off < 30_000, `${String(timestamp)} is ${off} ms off`)
   }
 }
 
-/** The client sends `originalTimestamp` itself, and the time given beside it is not looked at. */
+/** The client sets `originalTimestamp` itself, and the given time is ignored. */
 export function losesPastTimestamp(create: CreateSender): Attempt {
   return async (bench) => {
     const source = await bench.source()
@@ -319,7 +319,7 @@ export function isDeduplicated(create: CreateSender): Attempt {
   }
 }
 
-/** It makes every ID itself, so the caller has no say in what is the same. */
+/** It generates every messageId itself, so the caller cannot mark duplicates. */
 export function takesNoMessageId(create: CreateSender): Attempt {
   return async (bench) => {
     const source = await bench.source()
@@ -333,7 +333,7 @@ export function takesNoMessageId(create: CreateSender): Attempt {
   }
 }
 
-/** More than 500 levels, which no client looks at and the service refuses. */
+/** More than 500 levels, which no client checks and the service rejects. */
 const tooDeep = (): object => {
   let nested: object = {}
   for (let level = 0; level < 600; level++) nested = { nested }
@@ -345,7 +345,7 @@ export function isSilentOnPartialRefusal(create: CreateSender, error: RegExp): A
     const source = await bench.source()
     const mark = newMarks()
     const sender = create(source)
-    // Those that send the first message alone have done so.
+    // Clients that send the first message separately have done so.
     await flushed(sender, sender.call('track', track(mark('before'))))
     const bad = track(mark('bad'), { properties: tooDeep() })
     const told = [sender.call('track', track(mark('good'))), sender.call('track', bad)]
@@ -354,14 +354,14 @@ export function isSilentOnPartialRefusal(create: CreateSender, error: RegExp): A
     await source.books(2)
     await source.arrived(mark('good'))
     assert.deepEqual(await source.rejections(), ['invalid_request'])
-    // Where nothing of a batch is good, the client hears of it.
+    // If all messages of a batch are rejected, the client gets an error.
     assert.match(String(await flushed(sender, sender.call('track', bad))), error)
     await source.books(2)
   }
 }
 
 export interface OAuthClaims {
-  /** What becomes of the batch that is sent with a token that was revoked meanwhile. */
+  /** What happens to a batch that is sent with a revoked token. */
   revoked: 'sent again' | 'given up'
 }
 
@@ -384,7 +384,7 @@ export function sendsWithToken(create: CreateSender, { revoked }: OAuthClaims): 
   }
 }
 
-/** It has no such setting: a source that requires a token refuses what it sends. */
+/** It has no such setting, so a source that requires a token rejects its messages. */
 export function sendsNoToken(create: CreateSender, error: RegExp): Attempt {
   return async (bench) => {
     const { source, oauthSettings } = await guarded(bench)
@@ -419,7 +419,7 @@ async function guarded({ service, source: newSource }: NodeBench): Promise<Guard
   }
 }
 
-/** What a call's callback was told. */
+/** The argument of a call's callback. */
 async function flushed(sender: Sender, told: Promise<unknown>): Promise<unknown> {
   await sender.settled()
   return told

@@ -1,12 +1,12 @@
-// What a client on a server is tried with: the service as a process of its own, a receiver behind it, and a proxy before it
-// that keeps what a client sent and can fail once in either of two ways, before the service has a batch and after.
+// The environment for a client on a server: the service in a separate process, a receiver, and a proxy in front of the service that records
+// what a client sends and can fail once, before or after the service has the batch.
 //
-//   const { host, writeKey, books } = await bench.source()          a source with a webhook, for one attempt; host is the proxy's
-//   await books(6)                                                  all six are delivered, once each, and no other is owed
-//   bench.proxy.refuse(mark)                                        503 to the first request with that message; not passed on
-//   bench.proxy.lose(mark)                                          503 too, but the service has stored it: the answer was lost
+//   const { host, writeKey, books } = await bench.source()          a source with a webhook, for one test; host is that of the proxy
+//   await books(6)                                                  all six are delivered once, and nothing else is pending
+//   bench.proxy.refuse(mark)                                        answers 503 to the first request with that message, and does not forward it
+//   bench.proxy.lose(mark)                                          answers 503, but forwards the request: the answer is lost
 //
-// Messages are known by a mark in their context, because not every client takes a messageId.
+// Messages are identified by a mark in their context, because not every client accepts a messageId.
 
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
@@ -20,16 +20,16 @@ import { type MessageView, type Wiring, wire } from '../system/wiring.ts'
 export interface SentRequest {
   path: string
   headers: Record<string, string>
-  /** As JSON, inflated where it was compressed. */
+  /** The parsed body, decompressed if necessary. */
   body: { batch: ({ messageId: string } & Record<string, unknown>)[]; writeKey?: string }
-  /** What the client was answered. */
+  /** The status of the answer. */
   status: number
 }
 
 export interface FailingProxy {
   url: string
   requests: SentRequest[]
-  /** With that message, in the order in which they came. */
+  /** The requests with that message, in the order of arrival. */
   requestsWith: (mark: string) => SentRequest[]
   refuse(mark: string): void
   lose(mark: string): void
@@ -40,26 +40,26 @@ export interface NodeBench extends AsyncDisposable {
   service: Service
   receiver: Receiver
   proxy: FailingProxy
-  /** Destinations are named by their place: `first`, `second`. Each is a path of the receiver. */
+  /** Destinations are named by their order: `first`, `second`. Each is a path of the receiver. */
   source: (destinations?: readonly object[]) => Promise<TriedSource>
-  /** Of another service, where each source may send LIMIT messages a second. */
+  /** A source of another service, where each source can send LIMIT messages a second. */
   limitedSource: () => Promise<TriedSource>
 }
 
 export interface TriedSource extends Wiring {
   host: string
-  /** What came to the host. */
+  /** The requests to the host. */
   requestsWith: FailingProxy['requestsWith']
-  /** Waits until the destination (default: the first) is delivered so many. More than that would be owed, and fails. */
+  /** Waits until the destination (by default the first) has got so many messages. Fails if there are more. */
   books(delivered: number, destination?: number): Promise<void>
-  /** What the webhook got. Fails when it came more than once. */
+  /** The message that the webhook got. Fails if it arrived more than once. */
   arrived(mark: string): Promise<ReceivedMessage>
-  /** The paths that a message came to, in the order of the alphabet. */
+  /** The paths at which a message arrived, sorted. */
   pathsOf(mark: string): string[]
-  /** What the service says of a message: the ID that the client gave it is looked up on the way. */
+  /** The message in the API of the service, found by the messageId that the client gave it. */
   view(mark: string): Promise<MessageView>
   stats(): Promise<{ accepted: number; duplicates: number }>
-  /** The codes of what was refused, when there is something. */
+  /** Waits for rejected messages, and returns their codes. */
   rejections(): Promise<string[]>
 }
 
@@ -192,7 +192,7 @@ async function startFailingProxy(target: string): Promise<FailingProxy> {
             return
           }
         }
-        // As the service itself answers when its store is away.
+        // As the service answers while its store is unavailable.
         response.writeHead(503, { 'retry-after': '1', 'content-type': 'application/json' }).end('{"success":false}')
       })().catch((error: unknown) => response.destroy(error as Error))
     })

@@ -1,5 +1,5 @@
-// The clients for servers, and what came of each feature: the data behind the tests of node.test.ts and the page. A note says
-// what a reader must know and is held by the row's attempt; what the clients do among themselves is not told here.
+// The clients for servers and the result of each feature: the data of node.test.ts and of the page. A note says what a reader must know, and the
+// test of its row checks it. Differences between the clients that do not concern the service are left out.
 
 import * as attempts from './node-attempts.ts'
 import type { NodeBench } from './node-bench.ts'
@@ -179,7 +179,7 @@ const SEGMENT_3 = segment('@segment/analytics-node', createSegment3, {
   },
 })
 
-/** `analytics-node`, and RudderStack's, which came of it. */
+/** `analytics-node`, and RudderStack's client, which is derived from it. */
 function classic(
   installedAs: string,
   create: CreateSender,

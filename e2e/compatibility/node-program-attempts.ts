@@ -1,4 +1,4 @@
-// What is tried with the program of a client's row in the compatibility page, in a separate process.
+// The tests of the lines that the compatibility page shows for a client, in a separate process.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -15,7 +15,7 @@ export function runsAsWritten(client: { installedAs: string }, setup: string): A
   }
 }
 
-/** Its own flush, which nobody waits for, rejects: Node.js ends a process for that. */
+/** The promise of its own flush rejects and is not handled, so Node.js ends the process. */
 export function endsProcessOnWrongKey(client: { installedAs: string }, setup: string, reports: Attempt): Attempt {
   return async (bench) => {
     await reports(bench)
@@ -25,7 +25,7 @@ export function endsProcessOnWrongKey(client: { installedAs: string }, setup: st
   }
 }
 
-/** The lines of the page, in a process of their own. Only the key, the address and the alias of the package are put in. */
+/** Runs the lines of the page in a separate process. Only the key, the address and the name of the package are replaced. */
 async function run(
   client: { installedAs: string },
   setup: string,

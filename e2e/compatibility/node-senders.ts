@@ -1,5 +1,5 @@
-// The clients for servers behind one interface, so that one attempt can be made with each. They are constructed as their
-// users construct them; nothing of theirs is replaced, and only what they document is called.
+// The clients for servers behind one interface, so that one test can use each of them. They are created as users create them, unchanged, and
+// only documented methods are called.
 
 import { createRequire } from 'node:module'
 import Rudderstack from '@rudderstack/rudder-sdk-node'
@@ -12,25 +12,25 @@ export type Kind = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
 export interface SenderSettings {
   writeKey: string
   host: string
-  /** 1: no batching. Default: the client's own. */
+  /** 1: no batching. The default is that of the client. */
   flushAt?: number
-  /** RudderStack's only. */
+  /** Only for RudderStack's client. */
   gzip?: boolean
   oauthSettings?: { clientId: string; clientKey: string; keyId: string; authServer: string }
 }
 
 export interface Sender {
-  /** Resolves with what its callback was told: undefined, or the error. */
+  /** Resolves with the argument of its callback: undefined, or the error. */
   call(kind: Kind, message: object): Promise<unknown>
-  /** The client's own. */
+  /** The client's own flush. */
   flush(): Promise<unknown>
-  /** A flush, and the callbacks of all calls so far. */
+  /** Flushes, and waits for the callbacks of all calls so far. */
   settled(): Promise<void>
-  /** Where the client has one: nothing is taken any more, and what was taken is sent. */
+  /** If the client has one: sends everything and accepts no more calls. */
   close?: () => Promise<void>
-  /** What the client reported beside the callbacks: its `error` event, or its `errorHandler`. */
+  /** Errors that the client reported apart from callbacks: with its `error` event or its `errorHandler`. */
   errors: unknown[]
-  /** What was called after the end, as the client reports it. */
+  /** Calls after close, as the client reports them. */
   callsAfterClose: unknown[]
 }
 
@@ -51,7 +51,7 @@ interface ClassicClient {
 
 type ClassicConstructor = new (writeKey: string, options: Record<string, unknown>) => ClassicClient
 
-// It comes without types.
+// It has no types.
 const AnalyticsNode = createRequire(import.meta.url)('analytics-node') as ClassicConstructor
 
 /** All versions of `@segment/analytics-node`. */
@@ -77,7 +77,7 @@ const segment =
     }
   }
 
-/** `analytics-node`, and RudderStack's, which came of it. */
+/** `analytics-node`, and RudderStack's client, which is derived from it. */
 const classic =
   (Client: ClassicConstructor, hostOption: string): CreateSender =>
   ({ writeKey, host, flushAt, gzip, oauthSettings }) => {
@@ -97,7 +97,7 @@ const classic =
     }
   }
 
-/** Without what is undefined: a setting that is not given is not there. */
+/** Removes settings that are undefined. */
 function given(settings: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 }

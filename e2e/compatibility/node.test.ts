@@ -1,5 +1,4 @@
-// Clients for servers that others publish, from the registry and with nothing changed but the host: each feature of
-// node-clients.ts, followed to the webhook.
+// Third-party clients for servers, from the registry, with only the host changed: each feature of node-clients.ts, up to the webhook.
 
 import { startNodeBench } from './node-bench.ts'
 import { NODE_CLIENTS } from './node-clients.ts'

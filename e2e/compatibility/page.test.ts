@@ -1,5 +1,5 @@
-// docs/guide/compatibility.md says what the tests beside this one show, no more and no less: it is made again and compared, and
-// every group that it lists is tried by its own test file.
+// docs/guide/compatibility.md contains exactly the results of the tests in this folder: the page is generated again and compared, and every group
+// that it lists has a test file.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { compatibilityPage, GROUPS, writtenPage } from './page.ts'
 
-test('docs/guide/compatibility.md says what was tried', () => {
+test('docs/guide/compatibility.md is up to date', () => {
   const text = compatibilityPage()
   assert.doesNotMatch(text, /undefined|\[object Object\]/)
   assert.ok(text === writtenPage(), 'docs/guide/compatibility.md is out of date. Run: node e2e/compatibility/page.ts --write')

@@ -1,4 +1,4 @@
-// Makes docs/guide/compatibility.md from what the tests run over and from the versions that are installed:
+// Generates docs/guide/compatibility.md from the data of the tests and from the installed versions:
 // `node e2e/compatibility/page.ts --write`. Without --write it prints the page. page.test.ts fails while the file differs.
 
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { BROWSER_CLIENTS } from './browser-clients.ts'
 import { NODE_CLIENTS } from './node-clients.ts'
 import { type AnyGroup, installed, RESULTS, type Result } from './results.ts'
 
-/** By the names that their test files use. */
+/** By the names in their test files. */
 export const GROUPS: Readonly<Record<string, AnyGroup>> = { NODE_CLIENTS, BROWSER_CLIENTS }
 
 const FILE = join(import.meta.dirname, '..', '..', 'docs', 'guide', 'compatibility.md')
@@ -65,7 +65,7 @@ function nameOf(client: { installedAs: string }, asName: (text: string) => strin
   return `${asName(name)} ${version}`
 }
 
-/** Not what one client shows, but what all meet: held by packages/server/src/ingest/ingest.test.ts. */
+/** Behaviour that concerns all clients, tested in packages/server/src/ingest/ingest.test.ts. */
 const ANSWERS = `## Responses that differ from Segment’s
 
 Segment [documents](https://www.twilio.com/docs/segment/connections/sources/catalog/libraries/server/http-api) a 200 for every request except those that are too large or not JSON

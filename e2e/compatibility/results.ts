@@ -1,21 +1,20 @@
-// What was tried with the clients that others publish, and what came of it: the one shape that the tests run over and that
-// docs/guide/compatibility.md is made from. A row is a feature, a result and the test that shows it, so that nothing can be
-// listed without a test; a client has a row for every feature of its group, or the compiler says which one is missing.
+// The results of third-party clients, as data for the tests and for docs/guide/compatibility.md. A row is a feature, a result and the test that
+// shows it, so that nothing is listed without a test. A client has a row for every feature of its group; the compiler reports missing rows.
 //
 //   export const NODE_CLIENTS: Group<NodeBench, keyof typeof FEATURES> = {
 //     title: 'Server clients', testFile: 'node.test.ts', features: FEATURES, clients: [SEGMENT_3, …] }
 //   in node.test.ts       tryOut(NODE_CLIENTS, async () => bench)            one test per client and feature
-//   in page.ts            GROUPS = { NODE_CLIENTS, … }                       in the page, in this order
-//   node e2e/compatibility/page.ts --write                                   writes the page; page.test.ts holds it
+//   in page.ts            GROUPS = { NODE_CLIENTS, … }                       the groups of the page, in this order
+//   node e2e/compatibility/page.ts --write                                   writes the page; page.test.ts checks it
 //
-// A row's `attempt` shows its result as it stands: of what does not work, that it does not, and what happens instead. So when a
-// new version of a client does better, a test fails and the page follows.
+// The `attempt` of a row also shows what does not work, and what happens instead. If a new version of a client improves, a test fails and the
+// page is updated.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 
-/** In the page's words. */
+/** As the page names them. */
 export const RESULTS = {
   works: 'works',
   differs: 'works, differs',
@@ -26,7 +25,7 @@ export type Result = keyof typeof RESULTS
 
 /** `note` is one or more whole sentences of Markdown in one line; what differs or fails cannot be without one. */
 export type Row<Bench> = {
-  /** Shows the result, through to the webhook where something is sent. */
+  /** Shows the result, up to the webhook if something is sent. */
   attempt: (bench: Bench) => Promise<void>
 } & ({ result: 'works'; note?: string } | { result: 'differs' | 'fails'; note: string })
 
@@ -35,27 +34,27 @@ export interface Client<Bench, Feature extends string> {
   installedAs: string
   /** One sentence: which option has the service's address. Markdown. */
   host: string
-  /** The lines that a reader copies. The tests make the client in the same way. */
+  /** The lines that a reader copies. The tests create the client in the same way. */
   setup: string
-  /** A sentence, where something of the client was left out. */
+  /** A sentence, if something of the client is not tested. */
   notTried?: string
   tried: Record<Feature, Row<Bench>>
 }
 
 export interface Group<Bench, Feature extends string> {
   title: string
-  /** One paragraph of Markdown: how it was tried. */
+  /** One paragraph of Markdown: how it was tested. */
   introduction: string
   /** In this folder; calls tryOut with this group. */
   testFile: string
-  /** The clients are tried at the same time, each feature by feature: where they mostly wait. */
+  /** Whether the clients are tested at the same time, because they mostly wait. */
   atOnce?: true
-  /** What is tried, in the order of the page, and how: a title for the table and a sentence of Markdown. */
+  /** The features, in the order of the page: a title for the table and a sentence of Markdown on how it is tested. */
   features: Record<Feature, { title: string; how: string }>
   clients: readonly Client<Bench, Feature>[]
 }
 
-/** For what looks at groups and runs none of them. */
+/** For code that only reads groups. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyGroup = Group<any, string>
 
@@ -64,7 +63,7 @@ export interface Installed {
   version: string
 }
 
-/** What the registry gave, which is what was tried. */
+/** The name and version of the installed package. */
 export function installed({ installedAs }: { installedAs: string }): Installed {
   for (const folder of ['../node_modules', '../../node_modules']) {
     const file = join(import.meta.dirname, folder, installedAs, 'package.json')
@@ -80,7 +79,7 @@ export function installed({ installedAs }: { installedAs: string }): Installed {
   throw new Error(`${installedAs} is not installed`)
 }
 
-/** One test for each client and feature. The bench is made before the first, and disposed of after the last. */
+/** One test for each client and feature. The bench is created before the first and disposed of after the last. */
 export function tryOut<Bench extends AsyncDisposable, Feature extends string>(
   group: Group<Bench, Feature>,
   start: () => Promise<Bench>,

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { generateKeyPairSync, type KeyObject, verify } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
@@ -25,6 +25,7 @@ import { startReceiver } from '../system/receiver.ts'
 import { run } from '../system/run-program.ts'
 import { BUNDLER, compile, ES_MODULES } from './compile.ts'
 import { installIn, PACKAGES, type PackageName, pack, readJson, repository, runtime } from './installed-packages.ts'
+import { verifyAssertion, withoutFetchWarning } from './program-output.ts'
 import { runProgram } from './run-migrated-program.ts'
 import { requireSandboxed } from './sandboxed-require.ts'
 
@@ -443,15 +444,4 @@ async function migrated(name: string): Promise<[theirs: string, ours: string]> {
 function filesOf(folder: string): string[] {
   const entries = globSync('**/*', { cwd: folder, withFileTypes: true }).filter((entry) => entry.isFile())
   return entries.map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
-}
-
-function verifyAssertion(form: URLSearchParams | undefined, publicKey: KeyObject): boolean {
-  const [header = '', claims = '', signature = ''] = form?.get('client_assertion')?.split('.') ?? []
-  const key = { key: publicKey, dsaEncoding: 'ieee-p1363' } as const
-  return verify('sha256', Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, 'base64url'))
-}
-
-/** Node.js 18 prints a warning that its fetch is experimental. */
-function withoutFetchWarning(stderr: string): string {
-  return stderr.replace(/^\(node:\d+\) ExperimentalWarning: The Fetch API is an experimental feature.*\n\(Use .*\n/m, '')
 }
