@@ -45,12 +45,8 @@ const LONG_FUNCTIONS: Record<string, number> = {
   'dashboard Versions': 85,
   'dashboard WriteKeys': 83,
   'dashboard useOverview': 82,
-  'server bashScript': 81,
   'server createBackups': 88,
-  'server createOutput': 89,
-  'server previewRoutes': 86,
   'server createWriter': 91,
-  'server startReceiver': 119,
 }
 
 /** Tests that are still too long, with their lines. Remove an entry when its file has been split; add none. */

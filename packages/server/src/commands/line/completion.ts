@@ -43,6 +43,12 @@ function flagsOf(command: Command | undefined): [name: string, flag: Flag][] {
   return Object.entries({ ...command?.flags, ...GLOBAL_FLAGS })
 }
 
+function flagNames(command: Command | undefined): string {
+  return flagsOf(command)
+    .map(([name]) => `--${name}`)
+    .join(' ')
+}
+
 /** The allowed values of the first argument, if there are any. */
 function firstValues({ arguments: [first] = [] }: Command): readonly string[] {
   return first?.values ?? []
@@ -64,22 +70,8 @@ ${cases(verbs.map(({ word, verbs }) => [word, verbs.map(({ verb }) => verb).join
 }
 _switchyard_flags() {
   case "$1" in
-${cases(
-  commands.map(
-    (command) =>
-      [
-        command.name,
-        flagsOf(command)
-          .map(([name]) => `--${name}`)
-          .join(' '),
-      ] as const,
-  ),
-)}
-    *) printf '%s' ${quotedWord(
-      Object.keys(GLOBAL_FLAGS)
-        .map((name) => `--${name}`)
-        .join(' '),
-    )} ;;
+${cases(commands.map((command) => [command.name, flagNames(command)] as const))}
+    *) printf '%s' ${quotedWord(flagNames(undefined))} ;;
   esac
 }
 _switchyard_values() {

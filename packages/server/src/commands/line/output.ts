@@ -102,22 +102,9 @@ export function createOutput({
       stdout.write(`${text.split('\n').map(harmless).join('\n')}\n`)
     },
     table(columns, rows) {
-      const cells = rows.map((row) => row.map((cell) => plain(cell.replaceAll('\n', ' '))))
-      const widths = fit(
-        columns.map((name, at) => Math.max(widthOf(name), ...cells.map((row) => widthOf(row[at] ?? '')))),
-        isTerminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY,
-        columns.map((name, at) => at === 0 || /\bid$/.test(name)),
-      )
-      const format = (row: readonly string[]): string =>
-        row
-          .map((cell, at) => {
-            const cut = cutTo(cell, widths[at] as number)
-            return at === row.length - 1 ? cut : cut + ' '.repeat((widths[at] as number) - widthOf(cut))
-          })
-          .join(GAP)
-          .trimEnd()
-      line(paint('bold', format(columns.map((name) => name.toUpperCase()))))
-      for (const row of cells) line(format(row))
+      const [head = '', ...body] = tableLines(columns, rows, isTerminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY)
+      line(paint('bold', head))
+      for (const row of body) line(row)
     },
     progress(what) {
       if (json) return { update() {}, end() {} }
@@ -165,6 +152,21 @@ function plain(text: string): string {
 
 function written(text: string): string {
   return plain(text).replaceAll(MARK, '\x1b[')
+}
+
+/** The titles and the rows, in columns that fit into `space`. */
+function tableLines(columns: readonly string[], rows: readonly (readonly string[])[], space: number): string[] {
+  const cells = rows.map((row) => row.map((cell) => plain(cell.replaceAll('\n', ' '))))
+  const widths = fit(
+    columns.map((name, at) => Math.max(widthOf(name), ...cells.map((row) => widthOf(row[at] ?? '')))),
+    space,
+    columns.map((name, at) => at === 0 || /\bid$/.test(name)),
+  )
+  const padded = (cell: string, at: number): string => {
+    const cut = cutTo(cell, widths[at] as number)
+    return cut + ' '.repeat((widths[at] as number) - widthOf(cut))
+  }
+  return [columns.map((name) => name.toUpperCase()), ...cells].map((row) => row.map(padded).join(GAP).trimEnd())
 }
 
 /** Narrows the widest columns until the table fits. Ids, which users copy, are narrowed last, and the first column never. */

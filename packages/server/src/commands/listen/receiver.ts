@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { VerifyOptions, VerifyResult } from '@switchyard/webhook'
+import { pause } from '../service/api.ts'
 
 export type Signature =
   /** No secret is configured. `carried` says whether the request has a signature. */
@@ -77,7 +78,7 @@ export async function startReceiver(
   const { host, port, secrets, strict, misbehaviour, status, share, delayMs, onArrival, random = Math.random } = options
   const accepted = new Set<string>()
   const sockets = new Set<Socket>()
-  const timers = new Set<NodeJS.Timeout>()
+  const closing = new AbortController()
   let count = 0
 
   const server = createServer((request, response) => void receive(request, response))
@@ -90,7 +91,7 @@ export async function startReceiver(
     const body = await readBody(request)
     if (body === undefined) return void response.writeHead(413).end(() => request.destroy())
     const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
-    const signature = checkSignature(headers, body)
+    const signature = secrets === null ? unchecked(headers) : signatureOf(verify({ headers, body }, { ...secrets, ...INSPECTING }))
     const isRejected = strict && signature.verdict !== 'good' && signature.verdict !== 'unchecked'
     const bad = !isRejected && misbehaviour !== null && random() < share ? misbehaviour : null
     const answered = isRejected ? 401 : bad === null ? 200 : bad === 'status' ? status : null
@@ -104,7 +105,7 @@ export async function startReceiver(
       headers,
       text: body.toString('utf8'),
       batch: Array.isArray(payload),
-      messages: messagesOf(payload).map((message) => arrived(message, isGood)),
+      messages: messagesOf(payload).map((message) => arrived(message, accepted, isGood)),
       attempt: /^\d{1,9}$/.test(headers['x-attempt'] ?? '') ? Number(headers['x-attempt']) : null,
       replay: headers['x-replay'] === 'true',
       signature,
@@ -112,37 +113,9 @@ export async function startReceiver(
       misbehaviour: bad,
     }
     onArrival(arrival)
-    if (delayMs > 0) await wait(delayMs)
+    if (delayMs > 0) await pause(delayMs, closing.signal)
+    if (closing.signal.aborted) return
     answer(arrival, response)
-  }
-
-  function checkSignature(headers: Record<string, string>, body: Buffer): Signature {
-    if (secrets === null) return { verdict: 'unchecked', carried: 'x-signature' in headers || 'webhook-signature' in headers }
-    // This is a tool for inspection: it shows how much of a batch the signature covers instead of rejecting it.
-    const result = verify({ headers, body }, { ...secrets, allowUnprovenMessages: true, maxBodyBytes: MAX_BODY_BYTES })
-    if (result.ok) return { verdict: 'good', coverage: result.coverage }
-    const { code, message } = result
-    if (code === 'signature_missing') return { verdict: 'missing', code, message }
-    return { verdict: code.startsWith('invalid_') ? 'unreadable' : 'wrong', code, message }
-  }
-
-  function arrived(body: Record<string, unknown>, isGood: boolean): ArrivedMessage {
-    const text = (name: string): string | null => (typeof body[name] === 'string' ? body[name] : null)
-    const messageId = text('messageId')
-    const duplicate = messageId !== null && accepted.has(messageId)
-    if (messageId !== null && isGood && !duplicate) {
-      if (accepted.size >= MAX_REMEMBERED) accepted.delete(accepted.values().next().value as string)
-      accepted.add(messageId)
-    }
-    return {
-      type: text('type') ?? '?',
-      messageId,
-      event: text('event') ?? text('name'),
-      userId: text('userId'),
-      anonymousId: text('anonymousId'),
-      duplicate,
-      body,
-    }
   }
 
   function answer({ status: answered, misbehaviour: bad }: Arrival, response: ServerResponse): void {
@@ -152,42 +125,58 @@ export async function startReceiver(
     if (bad === 'drip') {
       response.writeHead(200, { 'content-type': 'text/plain' })
       const timer = setInterval(() => response.write('.'), DRIP_EVERY_MS)
-      timers.add(timer)
       response.write('.')
-      response.on('close', () => {
-        clearInterval(timer)
-        timers.delete(timer)
-      })
+      response.on('close', () => clearInterval(timer))
       return
     }
     response.writeHead(answered as number, { 'content-type': 'text/plain' }).end()
-  }
-
-  function wait(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        timers.delete(timer)
-        resolve()
-      }, ms)
-      timers.add(timer)
-    })
   }
 
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
-  const { address, family, port: chosen } = server.address() as AddressInfo
-  const shown = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address
   return {
-    url: `http://${shown}:${chosen}/`,
+    url: urlOf(server.address() as AddressInfo),
     async close() {
-      for (const timer of timers) clearTimeout(timer)
+      closing.abort()
       const closed = new Promise((resolve) => server.close(resolve))
       for (const socket of sockets) socket.destroy()
       await closed
     },
   }
+}
+
+function urlOf({ address, family, port }: AddressInfo): string {
+  const shown = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address
+  return `http://${shown}:${port}/`
+}
+
+/** This is a tool for inspection: it shows how much of a batch the signature covers instead of rejecting it. */
+const INSPECTING = { allowUnprovenMessages: true, maxBodyBytes: MAX_BODY_BYTES }
+
+function unchecked(headers: Record<string, string>): Signature {
+  return { verdict: 'unchecked', carried: 'x-signature' in headers || 'webhook-signature' in headers }
+}
+
+function signatureOf(result: VerifyResult): Signature {
+  if (result.ok) return { verdict: 'good', coverage: result.coverage }
+  const { code, message } = result
+  if (code === 'signature_missing') return { verdict: 'missing', code, message }
+  return { verdict: code.startsWith('invalid_') ? 'unreadable' : 'wrong', code, message }
+}
+
+/** `accepted` has the ids of the messages that were answered with success; `isGood` is whether this one is. */
+function arrived(body: Record<string, unknown>, accepted: Set<string>, isGood: boolean): ArrivedMessage {
+  const text = (name: string): string | null => (typeof body[name] === 'string' ? body[name] : null)
+  const messageId = text('messageId')
+  const duplicate = messageId !== null && accepted.has(messageId)
+  if (messageId !== null && isGood && !duplicate) {
+    if (accepted.size >= MAX_REMEMBERED) accepted.delete(accepted.values().next().value as string)
+    accepted.add(messageId)
+  }
+  const [userId, anonymousId] = [text('userId'), text('anonymousId')]
+  return { type: text('type') ?? '?', messageId, event: text('event') ?? text('name'), userId, anonymousId, duplicate, body }
 }
 
 /** Returns undefined if the body is too large. */

@@ -10,6 +10,7 @@ import { deleteCommand, listCommand, showCommand } from '../line/resource-comman
 import { formatDuration } from '../line/times.ts'
 import { ApiProblem } from '../service/api.ts'
 import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath } from './destination-flags.ts'
+import { shownKind } from './destination-kinds.ts'
 import { VERSION_COMMANDS } from './destination-versions.ts'
 
 const COLUMNS: readonly Column[] = [
@@ -18,7 +19,7 @@ const COLUMNS: readonly Column[] = [
   ['enabled', ({ enabled }) => enabled],
   ['paused', ({ paused }) => paused],
   ['sources', ({ sourceIds }) => sourceIds],
-  ['to', ({ urls, integrationName }) => urls ?? integrationName],
+  ['to', (destination) => shownKind(destination).receiver(destination)],
 ]
 const SAMPLE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
 
@@ -248,7 +249,8 @@ function stillInactive({ id, enabled, paused }: JsonObject): string {
 
 function show({ json, out }: Call, destination: JsonObject): void {
   if (json) return out.json(destination)
-  const { id, name, enabled, paused, sourceIds, urls, headers, hasSharedSecret, signingSecretCount, batch, filter, createdAt } = destination
+  const kind = shownKind(destination)
+  const { id, name, enabled, paused, sourceIds, batch, filter, createdAt } = destination
   const { timeoutMs, maxInFlight, historical, subscribe } = destination
   const { size, bytes, lingerMs } = batch as { size: number; bytes: number; lingerMs: number }
   showFacts(out, [
@@ -257,12 +259,7 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['enabled', enabled],
     ['paused', paused],
     ['sources', sourceIds],
-    ['urls', urls],
-    ['headers', headers === undefined ? undefined : Object.keys(headers as object)],
-    ['secrets', Object.keys((destination['secrets'] ?? {}) as object)],
-    ['shared secret', hasSharedSecret],
-    ['signing secrets', signingSecretCount],
-    ...integrationFacts(destination),
+    ...kind.settings(destination),
     ['batch', size === 1 ? 'off' : `up to ${size} messages or ${bytes} bytes, waits up to ${formatDuration(lingerMs)}`],
     ['timeout', formatDuration(Number(timeoutMs))],
     ...retryFacts(destination),
@@ -271,7 +268,7 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['include violations', destination['includeViolations']],
     ...filterFacts(filter as JsonObject | undefined),
     ['subscribe', subscribe ?? undefined],
-    ...requestFacts(destination),
+    ...kind.content(destination),
     ['created', time(createdAt)],
   ])
 }
@@ -288,43 +285,6 @@ function retryFacts({ retry, deadLetter }: JsonObject): [string, unknown][] {
     ['also retried', statuses(retryStatuses)],
     ['not retried', statuses(failStatuses)],
     ['dead letters to', deadLetter ?? undefined],
-  ]
-}
-
-function integrationFacts({ integration, integrationName, settings, secretSettings, subscriptions }: JsonObject): [string, unknown][] {
-  if (integration === undefined) return []
-  const shown = Object.entries(settings as JsonObject).map(
-    ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  )
-  const listed = (subscriptions as { name: string; action: string; subscribe: string; enabled: boolean }[]).map(
-    ({ name, action, subscribe, enabled }): [string, unknown] => [
-      `subscription ${name}`,
-      `${action} if ${subscribe}${enabled ? '' : ' (disabled)'}`,
-    ],
-  )
-  return [
-    ['integration', `${cell(integrationName)} (${cell(integration)})`],
-    ['settings', shown.length === 0 ? undefined : shown],
-    ['secret settings', secretSettings],
-    ...listed,
-  ]
-}
-
-function codeText(code: string): string {
-  const lines = code.trimEnd().split('\n').length
-  return lines === 1 ? '1 line of JavaScript' : `${lines} lines of JavaScript`
-}
-
-/** What a classic webhook does not have is left out. */
-function requestFacts({ request, transformation, auth, tls, version }: JsonObject): [string, unknown][] {
-  const { method, path, format } = (request ?? {}) as Record<string, unknown>
-  const { code } = (transformation ?? {}) as { code?: string }
-  return [
-    ['request', request == null ? undefined : `${cell(method)} ${path === '' ? '' : `${cell(path)} `}as ${cell(format)}`],
-    ['transformation', code === undefined ? undefined : codeText(code)],
-    ['version', request == null && transformation == null ? undefined : version],
-    ['authentication', (auth as JsonObject | null | undefined)?.['type']],
-    ['client certificate', (tls as JsonObject | null | undefined)?.['subject'] ?? undefined],
   ]
 }
 

@@ -21,7 +21,7 @@ import { ApiError } from '../../errors.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import { isTooDeep } from '../../store/port/scan-json.ts'
-import type { Configuration, Destination, Role, SegmentContent, Skip, StoredMessage } from '../../store/store.ts'
+import type { Configuration, Destination, Role, SegmentContent, Skip, Store, StoredMessage } from '../../store/store.ts'
 import { builtFor, hideConfiguredHeaders, hideOwnHeaders, replaceSignatures, textFor, urlFor } from '../history/redaction.ts'
 import { skipSentence } from '../history/timeline.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
@@ -162,17 +162,6 @@ export function previewRoutes({
     return { ...before, ...fields, version: before.version } as Destination
   }
 
-  async function newest({ sourceIds }: Destination, limit: number): Promise<StoredMessage[]> {
-    const { history } = store
-    if (sourceIds.length > MAX_LISTED_SOURCES) {
-      const { data } = await history.messages({}, { limit: SEARCHED_MESSAGES, cursor: null })
-      return data.filter(({ content }) => sourceIds.includes(content.sourceId)).slice(0, limit)
-    }
-    const pages = await Promise.all(sourceIds.map((sourceId) => history.messages({ sourceId }, { limit, cursor: null })))
-    const all = pages.flatMap(({ data }) => data)
-    return all.sort((left, right) => right.content.receivedAtMs - left.content.receivedAtMs).slice(0, limit)
-  }
-
   async function resultsOf(destination: Destination, entries: readonly Entry[]): Promise<Result[]> {
     const skips = entries.map(({ content }) => skipOf(destination, content))
     const routed = entries.filter((_, at) => skips[at] === undefined)
@@ -209,7 +198,7 @@ export function previewRoutes({
         const destination = changes === undefined ? saved : await changed(saved, changes)
         const entries =
           message === undefined
-            ? storedEntries(messageId === undefined ? await newest(destination, limit) : await found(messageId))
+            ? storedEntries(messageId === undefined ? await newest(store, destination, limit) : await found(store, messageId))
             : [givenEntry(message as JsonObject, destination, clock.wallMs())]
         const results = await resultsOf(builtFor(role, destination), entries)
         return {
@@ -220,12 +209,23 @@ export function previewRoutes({
       },
     }),
   ]
+}
 
-  async function found(messageId: string): Promise<StoredMessage[]> {
-    const stored = await store.history.message(messageId)
-    if (stored?.content.items[stored.index] == null) throw new ApiError('message_not_found', { field: 'messageId' })
-    return [stored]
+async function found({ history }: Store, messageId: string): Promise<StoredMessage[]> {
+  const stored = await history.message(messageId)
+  if (stored?.content.items[stored.index] == null) throw new ApiError('message_not_found', { field: 'messageId' })
+  return [stored]
+}
+
+/** The newest messages of the sources of a destination. */
+async function newest({ history }: Store, { sourceIds }: Destination, limit: number): Promise<StoredMessage[]> {
+  if (sourceIds.length > MAX_LISTED_SOURCES) {
+    const { data } = await history.messages({}, { limit: SEARCHED_MESSAGES, cursor: null })
+    return data.filter(({ content }) => sourceIds.includes(content.sourceId)).slice(0, limit)
   }
+  const pages = await Promise.all(sourceIds.map((sourceId) => history.messages({ sourceId }, { limit, cursor: null })))
+  const all = pages.flatMap(({ data }) => data)
+  return all.sort((left, right) => right.content.receivedAtMs - left.content.receivedAtMs).slice(0, limit)
 }
 
 /** Each message alone in its segment. Purged messages are left out. */
