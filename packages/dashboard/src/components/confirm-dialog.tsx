@@ -5,7 +5,7 @@ import { Alert, Button, type ButtonProps, Group, Modal, type ModalProps, Stack, 
 import { type FormEvent, type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../api/client.ts'
 import { entered } from './inputs.tsx'
-import { SecondaryButton } from './styled.tsx'
+import { LongText, SecondaryButton } from './styled.tsx'
 
 /** Runs the action of a dialog: closes it on success, and has the error of the API otherwise. */
 function useAction(onClose: () => void) {
@@ -81,7 +81,7 @@ export function ConfirmDialog({ opened, onClose, title, children, verb, typed, o
   return (
     <Modal opened={opened} onClose={close} title={title} centered closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack gap="md">
-        <div>{children}</div>
+        <LongText component="div">{children}</LongText>
         {typed !== undefined && <TextInput label={`Type ${typed} to confirm`} {...entered(text, setText)} data-autofocus />}
         <DialogEnd
           verb={verb}

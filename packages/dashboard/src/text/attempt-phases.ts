@@ -1,13 +1,9 @@
 // The phases of an attempt, in order, from its timings: DNS lookup, connection, TLS, waiting for the response, reading it. Pure.
 // `firstByteMs` and `totalMs` count from the start of the attempt; the others are durations.
 
-export interface Timings {
-  dnsMs: number | null
-  connectMs: number | null
-  tlsMs: number | null
-  firstByteMs: number | null
-  totalMs: number
-}
+import type { Schemas } from '../api/client.ts'
+
+export type Timings = Schemas['Attempt']['timings']
 
 export type PhaseName = 'dns' | 'connect' | 'tls' | 'wait' | 'answer' | 'lost'
 

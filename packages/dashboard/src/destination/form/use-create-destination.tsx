@@ -1,6 +1,5 @@
 // Creates a destination. If another destination with the same name and URL exists, asks first, because every message would be sent twice.
 
-import { Text } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { ApiProblem } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
@@ -46,11 +45,9 @@ export function useCreateDestination(): { create: (body: NewDestination) => Prom
       color="orange"
       onConfirm={confirm}
     >
-      <Text size="sm">
-        The destination {duplicate?.problem.destinationId} already has this name and the same{' '}
-        {duplicate?.body.integration == null ? 'URL' : 'integration'}, and gets messages of the same source, so every message would be sent
-        twice.
-      </Text>
+      The destination {duplicate?.problem.destinationId} already has this name and the same{' '}
+      {duplicate?.body.integration == null ? 'URL' : 'integration'}, and gets messages of the same source, so every message would be sent
+      twice.{' '}
     </ConfirmDialog>
   )
   return { create, dialog }

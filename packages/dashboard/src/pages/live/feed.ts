@@ -50,15 +50,7 @@ export const MAX_ENTRIES = 500
 const RENDER_EVERY_MS = 200
 const WINDOW_S = 5
 
-interface Second {
-  at: number
-  accepted: number
-  attempts: number
-  failures: number
-  shown: number
-  notShown: number
-  unknown: number
-}
+type Second = Record<'at' | 'accepted' | 'attempts' | 'failures' | 'shown' | 'notShown' | 'unknown', number>
 
 const NO_RATES: Rates = { accepted: 0, attempts: 0, failures: 0, shown: 0, notShown: 0, isLowerBound: false }
 

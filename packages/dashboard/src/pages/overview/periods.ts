@@ -71,15 +71,8 @@ export function span({ lengthMs, step }: Pick<Period, 'lengthMs' | 'step'>, nowM
   return { from: new Date(fromMs).toISOString(), before: new Date(fromMs - lengthMs).toISOString() }
 }
 
-export interface Totals {
-  accepted: number
-  duplicates: number
-  rejected: number
-  delivered: number
-  retried: number
-  failed: number
-  expired: number
-}
+const COUNTED = ['accepted', 'duplicates', 'delivered', 'retried', 'failed', 'expired'] as const
+export type Totals = Record<(typeof COUNTED)[number] | 'rejected', number>
 
 export interface Bar extends Totals {
   /** The start of the bar, or of the period if that is later. */
@@ -97,13 +90,8 @@ export function totalsOf(points: readonly Point[]): Totals {
 }
 
 function addPoint(sum: Totals, point: Point): void {
-  sum.accepted += point.accepted ?? 0
-  sum.duplicates += point.duplicates ?? 0
+  for (const name of COUNTED) sum[name] += point[name] ?? 0
   for (const count of Object.values(point.rejected ?? {})) sum.rejected += count
-  sum.delivered += point.delivered ?? 0
-  sum.retried += point.retried ?? 0
-  sum.failed += point.failed ?? 0
-  sum.expired += point.expired ?? 0
 }
 
 export function barsOf(points: readonly Point[], stepMs: number, barOf: Period['barOf']): Bar[] {

@@ -76,11 +76,9 @@ export function EndButtons({ selection, onEnd, names, size = 'xs' }: EndButtonsP
           if (asked !== null) start(asked)
         }}
       >
-        <Text size="sm">
-          {asked === 'delete'
-            ? 'The messages are never sent. They stay in the list of messages until the end of the retention period.'
-            : 'The messages are sent to the destinations that would get them if they were received now. This cannot be undone.'}
-        </Text>
+        {asked === 'delete'
+          ? 'The messages are never sent. They stay in the list of messages until the end of the retention period.'
+          : 'The messages are sent to the destinations that would get them if they were received now. This cannot be undone.'}{' '}
       </ConfirmDialog>
     </>
   )

@@ -168,10 +168,8 @@ function DeleteButton({ plan: { id, name } }: { plan: Plan }) {
           navigate('/plans')
         }}
       >
-        <Text size="sm">
-          Messages of its sources are no longer checked. Messages that are in quarantine stay there until you release or delete them. The
-          plan cannot be restored, unless you have its file.
-        </Text>
+        Messages of its sources are no longer checked. Messages that are in quarantine stay there until you release or delete them. The plan
+        cannot be restored, unless you have its file.{' '}
       </ConfirmDialog>
     </>
   )

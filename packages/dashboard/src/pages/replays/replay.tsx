@@ -81,10 +81,8 @@ function Actions({ job }: { job: Job }) {
         verb="Cancel replay"
         onConfirm={() => change.mutateAsync({ params, body: { state: 'cancelled' } })}
       >
-        <Text size="sm">
-          {plural(left, 'remaining delivery')} will not be replayed. The {exactCount(job.replayed)} already queued are still sent. A
-          cancelled job cannot be resumed, but you can create another job for the rest.
-        </Text>
+        {plural(left, 'remaining delivery')} will not be replayed. The {exactCount(job.replayed)} already queued are still sent. A cancelled
+        job cannot be resumed, but you can create another job for the rest.{' '}
       </ConfirmDialog>
       {change.error && (
         <Alert color="red" role="alert" p="xs">

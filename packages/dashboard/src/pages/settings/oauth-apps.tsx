@@ -158,10 +158,8 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
         verb="Revoke tokens"
         onConfirm={() => revoke.mutateAsync({ params })}
       >
-        <LongText>
-          All access tokens of <b>{app.name}</b> are rejected from now on. The application can get new ones with its keys at once, so a
-          working client continues after one rejected call. If a private key was leaked, remove that key instead.
-        </LongText>
+        All access tokens of <b>{app.name}</b> are rejected from now on. The application can get new ones with its keys at once, so a
+        working client continues after one rejected call. If a private key was leaked, remove that key instead.{' '}
       </ConfirmDialog>
       <ConfirmDialog
         opened={dialog === 'delete'}
@@ -171,11 +169,9 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
         typed={app.name}
         onConfirm={() => remove.mutateAsync({ params })}
       >
-        <LongText>
-          The {plural(app.keys.length, 'key')} and all access tokens of <b>{app.name}</b> are rejected from now on. It can no longer send to
-          its {plural(app.sourceIds.length, 'source')}. Messages that it sent earlier are kept. This cannot be undone: a new application
-          gets another client id.
-        </LongText>
+        The {plural(app.keys.length, 'key')} and all access tokens of <b>{app.name}</b> are rejected from now on. It can no longer send to
+        its {plural(app.sourceIds.length, 'source')}. Messages that it sent earlier are kept. This cannot be undone: a new application gets
+        another client id.{' '}
       </ConfirmDialog>
       <ConfirmDialog
         opened={typeof dialog === 'object' && dialog !== null}

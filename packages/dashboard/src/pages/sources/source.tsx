@@ -305,11 +305,9 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
         verb="Disable"
         onConfirm={() => change.mutateAsync({ params: { id }, body: { enabled: false } })}
       >
-        <Text size="sm">
-          From now on, calls with {writeKeys.length === 1 ? 'its write key' : `any of its ${exactCount(writeKeys.length)} write keys`} are
-          rejected with 403 source_disabled and not stored. Clients do not retry rejected messages, so they are lost. Messages accepted
-          earlier are still delivered. You can enable the source again at any time.
-        </Text>
+        From now on, calls with {writeKeys.length === 1 ? 'its write key' : `any of its ${exactCount(writeKeys.length)} write keys`} are
+        rejected with 403 source_disabled and not stored. Clients do not retry rejected messages, so they are lost. Messages accepted
+        earlier are still delivered. You can enable the source again at any time.{' '}
       </ConfirmDialog>
       <ConfirmDialog
         opened={asked === 'delete'}

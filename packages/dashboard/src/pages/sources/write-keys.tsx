@@ -88,10 +88,8 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
         verb="Remove key"
         onConfirm={() => remove.mutateAsync({ params: { id, key: removing ?? '' } })}
       >
-        <Text size="sm">
-          From now on, calls with the write key {removing !== null && maskedKey(removing)} of {name} are rejected with 401
-          invalid_write_key. Rejected messages are not stored, and clients do not retry them. {otherKeysText(writeKeys.length - 1)}
-        </Text>
+        From now on, calls with the write key {removing !== null && maskedKey(removing)} of {name} are rejected with 401 invalid_write_key.
+        Rejected messages are not stored, and clients do not retry them. {otherKeysText(writeKeys.length - 1)}{' '}
       </ConfirmDialog>
     </Stack>
   )
