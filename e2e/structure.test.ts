@@ -20,7 +20,6 @@ const MEDIAN_LINES = 100
 
 /** Functions that are still too long, with their lines. Remove an entry when its function has been split; add none. */
 const LONG_FUNCTIONS: Record<string, number> = {
-  'dashboard Actions': 83,
   'dashboard AppCard': 148,
   'dashboard Audit': 101,
   'dashboard DeliveriesPage': 86,
