@@ -1,14 +1,12 @@
 // A request while it is in progress, as the parts of the recorder fill it in.
 
+import type { RecordedRequest } from '../integration.ts'
+
 /** More than is kept, because a secret must be complete to be found. */
 const MAX_BODY_BYTES = 80 * 1024
 
 /** A request while it is in progress. */
-export interface OpenRequest {
-  positions: readonly number[]
-  method: string
-  url: string
-  startedAtMs: number
+export interface OpenRequest extends Pick<RecordedRequest, 'positions' | 'method' | 'url' | 'startedAtMs'> {
   startedAt: number
   totalMs: number | null
   status: number | null

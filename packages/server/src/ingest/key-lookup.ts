@@ -3,17 +3,10 @@
 import type { Configuration, Source } from '../store/store.ts'
 import { hasPrivacy } from './privacy/privacy.ts'
 
-export interface KeyLookup {
-  sourceOf: (writeKey: string) => Source | undefined
-  /**
-   * Whether the start of a rejected request may be stored. Without a known source, it may not if any source has privacy rules, because the
-   * write key may be an old or misspelled one of that source, or be in a body that cannot be parsed.
-   */
-  keepsSamples: (sourceId: string | null) => boolean
-}
+export type KeyLookup = ReturnType<typeof createKeyLookup>
 
 /** The index is built once per configuration. */
-export function createKeyLookup(configuration: () => Configuration): KeyLookup {
+export function createKeyLookup(configuration: () => Configuration) {
   let indexed: Configuration | undefined
   let sources = new Map<string, Source>()
   let anyPrivacy = false
@@ -29,11 +22,15 @@ export function createKeyLookup(configuration: () => Configuration): KeyLookup {
     return (indexed = current)
   }
   return {
-    sourceOf(writeKey) {
+    sourceOf(writeKey: string): Source | undefined {
       index()
       return sources.get(writeKey)
     },
-    keepsSamples(sourceId) {
+    /**
+     * Whether the start of a rejected request may be stored. Without a known source, it may not if any source has privacy rules, because the
+     * write key may be an old or misspelled one of that source, or be in a body that cannot be parsed.
+     */
+    keepsSamples(sourceId: string | null): boolean {
       const source = index().sources.get(sourceId ?? '')
       return source === undefined ? !anyPrivacy : !hasPrivacy(source)
     },

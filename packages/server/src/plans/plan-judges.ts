@@ -11,16 +11,9 @@ export interface SourcePlan {
   forRequest: () => (message: JsonObject) => PlanVerdict | null
 }
 
-export interface PlanJudges {
-  /** Compiles large schemas of new plans. Without this, they are compiled with the next message. */
-  follow(configuration: Configuration): void
-  /** The plan of a source; null if it has none. */
-  of(configuration: Configuration, sourceId: string): SourcePlan | null
-  /** The rules of a plan that this process could not apply. Their messages count as valid. */
-  faults(planId: string): readonly PlanFault[]
-}
+export type PlanJudges = ReturnType<typeof createPlanJudges>
 
-export function createPlanJudges(onFault: (planId: string, fault: PlanFault) => void): PlanJudges {
+export function createPlanJudges(onFault: (planId: string, fault: PlanFault) => void) {
   let current: Configuration | undefined
   let bySource = new Map<string, SourcePlan>()
   let judges = new Map<string, { version: number; plan: PlanJudge }>()
@@ -50,6 +43,7 @@ export function createPlanJudges(onFault: (planId: string, fault: PlanFault) => 
     })
   }
 
+  /** Compiles large schemas of new plans. Without this, they are compiled with the next message. */
   function follow(configuration: Configuration): void {
     // The configuration is replaced as a whole when something in it changes.
     if (configuration !== current) update(configuration)
@@ -57,10 +51,12 @@ export function createPlanJudges(onFault: (planId: string, fault: PlanFault) => 
 
   return {
     follow,
-    of(configuration, sourceId) {
+    /** The plan of a source; null if it has none. */
+    of(configuration: Configuration, sourceId: string): SourcePlan | null {
       follow(configuration)
       return bySource.get(sourceId) ?? null
     },
-    faults: (planId) => judges.get(planId)?.plan.faults ?? [],
+    /** The rules of a plan that this process could not apply. Their messages count as valid. */
+    faults: (planId: string): readonly PlanFault[] => judges.get(planId)?.plan.faults ?? [],
   }
 }

@@ -93,8 +93,8 @@ function reasonsOf(rig: Rig, { id }: Destination): (string | null)[] {
 
 for (const fault of ['Exit', 'Throw', 'Bomb', 'Hang']) {
   test(`the fault of an integration (${fault}) costs another one at most one attempt, and webhooks nothing`, async (t) => {
-    // All in one host, which has to respond within 8 s.
-    const { rig, receiver, tool, lost } = await setUp(t, { count: 1, silentChecks: 4 })
+    // All in one host. Only a fault that nothing else shows has to be noticed early, after 8 s: on a busy machine, a host that works may be silent for as long.
+    const { rig, receiver, tool, lost } = await setUp(t, { count: 1, ...(fault === 'Hang' ? { silentChecks: 4 } : {}) })
     const webhook = await rig.destination('webhook', { urls: [receiver.url] })
     const [bad, good] = [await tool('bad'), await tool('good')]
     await rig.until(() => rig.claims.length === 3)

@@ -4,12 +4,7 @@
 // long as they hold more than their share. They keep that share because a write key may be public: slow bodies that have one in their
 // headers must not block senders that have it in the body.
 
-export interface BodyBudget {
-  /** Counts a chunk that has arrived. May abandon bodies, including this one. */
-  add: (body: ArrivingBody, bytes: number) => void
-  /** To be called when the body has arrived or was abandoned. */
-  remove: (body: ArrivingBody) => void
-}
+export type BodyBudget = ReturnType<typeof createBodyBudget>
 
 export interface ArrivingBody {
   /** Whether the headers of the request contain the write key of a source. */
@@ -32,13 +27,14 @@ interface Pool {
   heldBytes: number
 }
 
-export function createBodyBudget(maxBytes: number): BodyBudget {
+export function createBodyBudget(maxBytes: number) {
   const unknown: Pool = { bodies: new Set(), heldBytes: 0 }
   const known: Pool = { bodies: new Set(), heldBytes: 0 }
   const poolOf = ({ isKnown }: ArrivingBody): Pool => (isKnown ? known : unknown)
 
   return {
-    add(body, bytes) {
+    /** Counts a chunk that has arrived. May abandon bodies, including this one. */
+    add(body: ArrivingBody, bytes: number): void {
       const pool = poolOf(body)
       pool.bodies.add(body)
       body.heldBytes += bytes + CHUNK_OVERHEAD_BYTES
@@ -52,7 +48,8 @@ export function createBodyBudget(maxBytes: number): BodyBudget {
       }
     },
 
-    remove(body) {
+    /** To be called when the body has arrived or was abandoned. */
+    remove(body: ArrivingBody): void {
       const pool = poolOf(body)
       if (!pool.bodies.delete(body)) return
       pool.heldBytes -= body.heldBytes
