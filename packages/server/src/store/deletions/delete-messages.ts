@@ -22,7 +22,7 @@ export interface DeleteMessage<Id extends RowId> {
   }[]
 }
 
-/** The row ids of its shipments follow right after that of its segment: origins.ts relies on this to find the segment. */
+/** The row ids of its shipments follow right after that of its segment: resolveOrigins relies on this to find the segment. */
 export function deleteMessage<Id extends RowId>(
   nextId: () => Id,
   userId: string,

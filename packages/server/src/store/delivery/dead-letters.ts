@@ -33,7 +33,7 @@ export function letterContent(letters: DeadLetters, seed: Seed): LetterContent {
   return { destinationId, sourceId, atMs: Math.floor(atMs), trace: writeTrace(trace), count: items.length, keys, body }
 }
 
-/** The row id of the shipment follows right after that of its segment: origins.ts relies on this to find the segment. */
+/** The row id of the shipment follows right after that of its segment: resolveOrigins relies on this to find the segment. */
 export function letterRows<Id extends RowId>(nextId: () => Id, destination: Id, count: number) {
   const segment = nextId()
   const origin = nextId()

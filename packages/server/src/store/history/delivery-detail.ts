@@ -2,10 +2,10 @@
 
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
 import type { DeliveryDetail, GatheredPart, Part, RequestRecord, RowId } from '../store.ts'
+import { lastReasonOf } from './deliveries.ts'
 import { type ResolvedDelivery, resolveDeliveryIds } from './delivery-ids.ts'
 import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'
-import { lastReasonOf } from './last-reasons.ts'
 import { messageFields, withOnly } from './message-content.ts'
 import { readSegment, readSegments } from './segment-rows.ts'
 

@@ -11,7 +11,7 @@ import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import { statement } from '../session/row-parameters.ts'
 import { addDelta, LEDGER } from '../tables/ledger-deltas.ts'
-import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './attempt-columns.ts'
+import { ATTEMPTS, attemptRows, FAILURES, failureRows } from './settling.ts'
 
 /** The number of deliveries, each of which gets its own row. */
 const CANCELLED_PER_STEP = 1_000

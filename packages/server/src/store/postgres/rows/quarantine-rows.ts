@@ -2,13 +2,12 @@
 // rows of the quarantine, in the order of the row ids, so that they do not deadlock with each other or with a purge.
 
 import { writeAudit } from '../../history/audit-log.ts'
-import { commonQuarantineStore } from '../../quarantine/common-quarantine-store.ts'
+import { commonQuarantineStore, quarantineReads } from '../../quarantine/common-quarantine-store.ts'
 import { deleteMessages, releaseMessages } from '../../quarantine/end-quarantine.ts'
-import { quarantineReads } from '../../quarantine/list-quarantine.ts'
 import { type Place, type QuarantineChanges, quarantineChanges, quarantineReadRows } from '../../quarantine/quarantine-rows.ts'
 import type { QuarantineStore } from '../../store.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
-import { insertReplays } from '../replays/insert-replays.ts'
+import { insertReplays } from '../replays/replay-rows.ts'
 import { type Ask, rowsOf, withIndexScansOnly } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { type RowIds, rowAndIndex } from '../tables/ids.ts'

@@ -7,9 +7,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import { type Connection, SCHEMA } from '../session/connection.ts'
+import { type Connection, isLockTimeout, SCHEMA } from '../session/connection.ts'
 import { type Ask, type Database, transact } from '../session/database.ts'
-import { isLockTimeout } from '../session/lock-timeouts.ts'
 import { MIGRATIONS, type Migration } from './migrations.ts'
 
 /** A problem with the database that an operator can fix. */

@@ -4,9 +4,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import { SCHEMA } from '../session/connection.ts'
+import { isLockTimeout, SCHEMA } from '../session/connection.ts'
 import type { Ask, Database } from '../session/database.ts'
-import { isLockTimeout } from '../session/lock-timeouts.ts'
 import { rowIdAt } from '../tables/ids.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 

@@ -1,19 +1,19 @@
 // Drops data that is older than a cutoff: whole partitions, and single rows only where a day has no partition. Pending
 // messages and messages in quarantine are never dropped, however old: their segments are pinned, and kept with all rows that record
-// the outcomes of their other messages. Of a segment that has only messages in quarantine, the others are emptied: see trim-quarantined.ts. Segments are dropped first: once they are gone, no old message can be replayed, and the other
+// the outcomes of their other messages. Of a segment that has only messages in quarantine, the others are emptied. Segments are dropped first: once they are gone, no old message can be replayed, and the other
 // tables can be scanned without a lock. One node does this at a time. drop-partition.ts drops a single partition.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type SegmentToTrim, trimSegment } from '../../deletions/purged-content.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
-import type { Connection } from '../session/connection.ts'
-import type { Ask } from '../session/database.ts'
-import { isLockTimeout } from '../session/lock-timeouts.ts'
+import { type Connection, isLockTimeout } from '../session/connection.ts'
+import { type Ask, transact } from '../session/database.ts'
 import { msOfRowId, rowIdAt } from '../tables/ids.ts'
+import { rewriteSegments } from '../tables/rewrite-segments.ts'
 import { PartitionDropper } from './drop-partition.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, partitionedDays, partitionName, preparePartitions } from './partitions.ts'
-import { trimQuarantined } from './trim-quarantined.ts'
 
 const STATEMENT_MS = 120_000
 /** In the order in which they are dropped: see above. */
@@ -105,4 +105,60 @@ async function pinPending(ask: Ask, cutoff: string): Promise<void> {
      WHERE (part->>1)::bigint < $1`,
     [cutoff],
   )
+}
+
+const SEGMENTS_PER_STEP = 20
+
+interface Row extends Omit<SegmentToTrim, 'absent'> {
+  seq: string
+  absent: number[] | null
+}
+
+/**
+ * Removes the content of old messages from segments that are kept only because other messages of theirs are in quarantine. Called after the
+ * segments with pending deliveries were pinned.
+ */
+async function trimQuarantined(ask: Ask, cutoff: string, isClosed: () => boolean): Promise<void> {
+  for (let from = '0'; !isClosed(); ) {
+    const { rows } = await ask<{ segment: string }>(
+      `SELECT DISTINCT q.segment FROM quarantine q JOIN segments g ON g.seq = q.segment
+       WHERE q.segment > $1 AND q.segment < $2 AND g.routes::jsonb -> 't' IS NULL
+         AND NOT EXISTS (SELECT 1 FROM pinned WHERE pinned.segment = q.segment)
+       ORDER BY q.segment LIMIT ${SEGMENTS_PER_STEP}`,
+      [from, cutoff],
+    )
+    const last = rows.at(-1)
+    if (last === undefined) return
+    const segments = rows.map(({ segment }) => segment)
+    await transact(ask, () => trim(ask, segments))
+    from = last.segment
+  }
+}
+
+/**
+ * The lock on a segment orders this with transactions that release or replay one of its messages. A message that was replayed since the segments were
+ * pinned is pending, so its segment is left for the next time.
+ */
+async function trim(ask: Ask, segments: readonly string[]): Promise<void> {
+  const { rows } = await ask<Row>(
+    'SELECT seq, absent, violations, routes, keys, body FROM segments WHERE seq = ANY($1::bigint[]) ORDER BY seq FOR UPDATE',
+    [segments],
+  )
+  const { rows: held } = await ask<{ segment: string; idx: number }>(
+    'SELECT segment, idx FROM quarantine WHERE segment = ANY($1::bigint[])',
+    [segments],
+  )
+  const { rows: replayed } = await ask<{ segment: string }>(
+    `SELECT DISTINCT segment FROM replays WHERE segment = ANY($1::bigint[]) AND (state IS NULL OR state = 'retrying')`,
+    [segments],
+  )
+  const trimmed = rows.flatMap((row) => {
+    if (replayed.some(({ segment }) => segment === row.seq)) return []
+    const indexes = held.filter(({ segment }) => segment === row.seq).map(({ idx }) => idx)
+    const left = trimSegment({ ...row, absent: row.absent ?? [] }, indexes)
+    return left === undefined ? [] : [{ ...left, seq: row.seq, isEmpty: false }]
+  })
+  if (trimmed.length === 0) return
+  // With the text of attempts: afterwards no deletion would find it, because the hashes of the users are gone.
+  await rewriteSegments(ask, trimmed)
 }

@@ -1,7 +1,9 @@
 // The row ports of lists of messages and of deliveries, for SQLite.
 
+import type { DatabaseSync } from 'node:sqlite'
 import type { Seed } from '../../encoding/fingerprint.ts'
-import type { StoredPart } from '../../encoding/stored-parts.ts'
+import { absentIndexes, owedIndexes, type Routes, type StoredPart } from '../../encoding/stored-parts.ts'
+import type { Origin } from '../../history/delivery-ids.ts'
 import {
   type DeliveryRows,
   type PendingPlace,
@@ -12,11 +14,11 @@ import {
 import { type FoundKey, type MessageRows, messageRows as sharedMessageRows } from '../../history/message-rows.ts'
 import { MAX_STEP_OF_PENDING, ROWS_PER_PAGE, steps } from '../../history/paging.ts'
 import type { SegmentLookups } from '../../history/segment-rows.ts'
+import { RELEASED } from '../../replays/replay-job-row.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
 import { readSetting } from '../schema/settings.ts'
 import { readLedger } from './book-rows.ts'
-import { resolveOrigins } from './origins.ts'
 
 export interface ShipmentRow {
   destination: number
@@ -117,4 +119,29 @@ export function messageRows(rows: Rows, found: readonly FoundKey<number>[]): Mes
         [JSON.stringify(messages)],
       ),
   })
+}
+
+/**
+ * Resolves origins, the row ids in ids of deliveries, to the segment and the destination. The row id of a shipment follows that of its segment, so
+ * the segment is the last one before it. A replay has its own row, and so has the delivery of a message that was released from quarantine. No
+ * index by delivery is needed.
+ */
+export function resolveOrigins(database: DatabaseSync, ids: readonly number[]): Map<number, Origin<number>> {
+  const replays = database.prepare('SELECT destination, segment, idx, state FROM replays WHERE origin = ? ORDER BY idx')
+  const segments = database.prepare('SELECT seq, routes, count, absent FROM segments WHERE seq < ? ORDER BY seq DESC LIMIT 1')
+  const found = new Map<number, Origin<number>>()
+  for (const id of ids) {
+    const rows = replays.all(id) as { destination: number; segment: number; idx: number; state: string | null }[]
+    if (rows[0]) {
+      const { destination, segment, state } = rows[0]
+      found.set(id, { destination, segment, indexes: rows.map(({ idx }) => idx), replay: state !== RELEASED })
+      continue
+    }
+    const row = segments.get(id) as { seq: number; routes: string; count: number; absent: string | null } | undefined
+    const route = row && (JSON.parse(row.routes) as Routes<number>).s.find(([, origin]) => origin === id)
+    if (!row || !route) continue
+    const indexes = owedIndexes(route[2], row.count, absentIndexes(row.absent))
+    found.set(id, { destination: route[0], segment: row.seq, indexes, replay: false })
+  }
+  return found
 }

@@ -5,7 +5,7 @@ import { PENDING_OR_DELIVERED, type ReplayJobRow } from '../../replays/replay-jo
 import type { ReplayJobRows, RowCount } from '../../replays/replay-rows.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
-import { resolveOrigins } from './origins.ts'
+import { resolveOrigins } from './history-rows.ts'
 
 /** SQL: whether there is a later delivery of the same message that is pending or was delivered. */
 const replayed = (index: string): string =>

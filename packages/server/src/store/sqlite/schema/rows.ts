@@ -4,7 +4,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { Sql, SqlValue } from '../../encoding/sql.ts'
 import { SQLITE_ROW_ORDER } from './row-ids.ts'
-import { RowNumbers } from './row-numbers.ts'
 
 export class Rows implements Sql<number> {
   readonly order = SQLITE_ROW_ORDER
@@ -61,5 +60,45 @@ export class Rows implements Sql<number> {
       this.#statements.set(sql, statement)
     }
     return statement
+  }
+}
+
+/** The numbers by which rows refer to sources or destinations, by their public ids. */
+class RowNumbers {
+  readonly #table: 'sources' | 'destinations'
+  readonly #database: DatabaseSync
+  readonly #nums = new Map<string, number>()
+  readonly #ids = new Map<number, string>()
+
+  constructor(database: DatabaseSync, table: 'sources' | 'destinations') {
+    this.#database = database
+    this.#table = table
+  }
+
+  /** Returns undefined if there never was a source or destination with this id. */
+  num(id: string): number | undefined {
+    const known = this.#nums.get(id)
+    if (known !== undefined) return known
+    const row = this.#database.prepare(`SELECT num FROM ${this.#table} WHERE id = ?`).get(id) as { num: number } | undefined
+    if (row === undefined) return undefined
+    this.#nums.set(id, row.num)
+    this.#ids.set(row.num, id)
+    return row.num
+  }
+
+  id(num: number): string {
+    const known = this.#ids.get(num)
+    if (known !== undefined) return known
+    const row = this.#database.prepare(`SELECT id FROM ${this.#table} WHERE num = ?`).get(num) as { id: string } | undefined
+    if (row === undefined) throw new Error(`no row ${num} in ${this.#table}`)
+    this.#nums.set(row.id, num)
+    this.#ids.set(num, row.id)
+    return row.id
+  }
+
+  /** Clears the cache: after a rollback, a number may not exist any more. */
+  rolledBack(): void {
+    this.#nums.clear()
+    this.#ids.clear()
   }
 }

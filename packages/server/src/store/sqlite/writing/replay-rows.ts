@@ -8,7 +8,7 @@ import {
   type SameMessage,
   replayRows as sharedReplayRows,
 } from '../../replays/replay-rows.ts'
-import { resolveOrigins } from '../rows/origins.ts'
+import { resolveOrigins } from '../rows/history-rows.ts'
 import { rowAndIndex } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
 import type { WriterContext } from './writer-context.ts'
