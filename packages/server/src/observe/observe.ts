@@ -32,7 +32,7 @@ export interface ObserverOptions {
   plans: Pick<PlanJudges, 'of'>
 }
 
-interface ServedMetrics extends Pick<MetricsRoute, 'access' | 'authorize'>, Pick<MetricSources, 'states' | 'pacing'> {
+export interface ServedMetrics extends Pick<MetricsRoute, 'access' | 'authorize'>, Pick<MetricSources, 'states' | 'pacing'> {
   /** Turns the text of this process into that of all processes on the port. */
   combine?: ((own: () => Promise<string>) => MetricsRoute['text']) | undefined
 }

@@ -64,7 +64,7 @@ export class Rows implements Sql<number> {
 }
 
 /** The numbers by which rows refer to sources or destinations, by their public ids. */
-class RowNumbers {
+export class RowNumbers {
   readonly #table: 'sources' | 'destinations'
   readonly #database: DatabaseSync
   readonly #nums = new Map<string, number>()
