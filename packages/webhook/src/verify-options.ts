@@ -1,6 +1,7 @@
 // The receiver's options, checked before the request: a mistake here is in the program, throws TypeError, and must never
 // weaken a check silently. No request data belongs here.
 
+import type { KeyObject } from 'node:crypto'
 import { parseSigningSecrets } from './signing-secrets.ts'
 import { requireSharedSecret } from './x-signature.ts'
 
@@ -24,14 +25,23 @@ export interface VerifyOptions {
   now?: (() => number) | undefined
 }
 
-export type VerifySettings = ReturnType<typeof parseVerifyOptions>
+export interface VerifySettings {
+  sharedSecret: string | undefined
+  /** Empty if Standard Webhooks is not configured. */
+  signingKeys: KeyObject[]
+  allowUnprovenMessages: boolean
+  toleranceSeconds: number
+  maxBodyBytes: number
+  timeoutMs: number
+  now: () => number
+}
 
 export const DEFAULTS = { toleranceSeconds: 300, maxBodyBytes: 1024 * 1024, timeoutMs: 10_000 } as const
 
 /** The longest delay that setTimeout supports; it turns a longer one into one millisecond. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
-export function parseVerifyOptions(options: VerifyOptions) {
+export function parseVerifyOptions(options: VerifyOptions): VerifySettings {
   if (typeof options !== 'object' || options === null) throw new TypeError('options must be an object.')
   const { sharedSecret, signingSecrets, allowUnprovenMessages = false, now = Date.now } = options
   const { toleranceSeconds = DEFAULTS.toleranceSeconds, maxBodyBytes = DEFAULTS.maxBodyBytes, timeoutMs = DEFAULTS.timeoutMs } = options
@@ -51,7 +61,6 @@ export function parseVerifyOptions(options: VerifyOptions) {
   if (typeof now !== 'function') throw new TypeError('now must be a function that returns milliseconds since the epoch.')
   return {
     sharedSecret: sharedSecret === undefined ? undefined : requireSharedSecret(sharedSecret),
-    // Empty if Standard Webhooks is not configured.
     signingKeys: signingSecrets === undefined ? [] : parseSigningSecrets(signingSecrets),
     allowUnprovenMessages,
     toleranceSeconds,
