@@ -47,7 +47,7 @@ export function useCreateDestination(): { create: (body: NewDestination) => Prom
     >
       The destination {duplicate?.problem.destinationId} already has this name and the same{' '}
       {duplicate?.body.integration == null ? 'URL' : 'integration'}, and gets messages of the same source, so every message would be sent
-      twice.{' '}
+      twice.
     </ConfirmDialog>
   )
   return { create, dialog }

@@ -78,7 +78,7 @@ export function EndButtons({ selection, onEnd, names, size = 'xs' }: EndButtonsP
       >
         {asked === 'delete'
           ? 'The messages are never sent. They stay in the list of messages until the end of the retention period.'
-          : 'The messages are sent to the destinations that would get them if they were received now. This cannot be undone.'}{' '}
+          : 'The messages are sent to the destinations that would get them if they were received now. This cannot be undone.'}
       </ConfirmDialog>
     </>
   )

@@ -169,7 +169,7 @@ function DeleteButton({ plan: { id, name } }: { plan: Plan }) {
         }}
       >
         Messages of its sources are no longer checked. Messages that are in quarantine stay there until you release or delete them. The plan
-        cannot be restored, unless you have its file.{' '}
+        cannot be restored, unless you have its file.
       </ConfirmDialog>
     </>
   )

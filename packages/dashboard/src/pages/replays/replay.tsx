@@ -82,7 +82,7 @@ function Actions({ job }: { job: Job }) {
         onConfirm={() => change.mutateAsync({ params, body: { state: 'cancelled' } })}
       >
         {plural(left, 'remaining delivery')} will not be replayed. The {exactCount(job.replayed)} already queued are still sent. A cancelled
-        job cannot be resumed, but you can create another job for the rest.{' '}
+        job cannot be resumed, but you can create another job for the rest.
       </ConfirmDialog>
       {change.error && (
         <Alert color="red" role="alert" p="xs">

@@ -159,7 +159,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
         onConfirm={() => revoke.mutateAsync({ params })}
       >
         All access tokens of <b>{app.name}</b> are rejected from now on. The application can get new ones with its keys at once, so a
-        working client continues after one rejected call. If a private key was leaked, remove that key instead.{' '}
+        working client continues after one rejected call. If a private key was leaked, remove that key instead.
       </ConfirmDialog>
       <ConfirmDialog
         opened={dialog === 'delete'}
@@ -171,7 +171,7 @@ function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
       >
         The {plural(app.keys.length, 'key')} and all access tokens of <b>{app.name}</b> are rejected from now on. It can no longer send to
         its {plural(app.sourceIds.length, 'source')}. Messages that it sent earlier are kept. This cannot be undone: a new application gets
-        another client id.{' '}
+        another client id.
       </ConfirmDialog>
       <ConfirmDialog
         opened={typeof dialog === 'object' && dialog !== null}
