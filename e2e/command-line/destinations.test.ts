@@ -2,20 +2,13 @@
 // credentials. Against real services and receivers.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { createCertificate } from '../../packages/server/src/delivery/fixtures/certificates.ts'
-import { type Named, says, startSwitchyard, switchyard, switchyardWith } from '../system/command-line.ts'
+import { folderFor, type Named, says, startSwitchyard, switchyard, switchyardWith } from '../system/command-line.ts'
 import { startReceiver } from '../system/receiver.ts'
 import { startService, track } from '../system/service.ts'
-
-function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-destinations-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 const REQUEST = `
 method: PUT

@@ -3,18 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { folderFor } from '../system/command-line.ts'
 import { type ReceivedMessage, type Receiver, startReceiver } from '../system/receiver.ts'
 import { type Ended, runService, type Service, startService } from '../system/service.ts'
-
-function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-import-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** Writes the lines to a file and returns a function that imports it. */
 function importing(t: TestContext, { url, token }: Pick<Service, 'url' | 'token'>, lines: readonly (string | Buffer)[]) {

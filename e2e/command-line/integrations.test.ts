@@ -1,19 +1,12 @@
 // Integrations on the command line and in a configuration file, against real services. Nothing is sent.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { ON_POSTGRES } from '../../packages/server/src/store/fixtures/test-store.ts'
-import { asJson, type Named, switchyard, switchyardWith } from '../system/command-line.ts'
+import { asJson, folderFor, type Named, switchyard, switchyardWith } from '../system/command-line.ts'
 import { startService } from '../system/service.ts'
-
-function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-integrations-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 const KEYS = { API_KEY: 'very-secret-api-key', SECRET_KEY: 'very-secret-key' }
 const AMPLITUDE = ['--integration', 'actions-amplitude', '--set', 'apiKey=env:API_KEY', '--set', 'secretKey=env:SECRET_KEY']

@@ -1,24 +1,13 @@
 // `switchyard import` that is killed, interrupted or refused, and continued by a second run.
 
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type Result, switchyardWith } from '../system/command-line.ts'
+import { folderFor, type Result, runProcess, switchyardWith } from '../system/command-line.ts'
 import { IS_LONG } from '../system/long-tests.ts'
-import { type Running, runService, type Service, startService } from '../system/service.ts'
-
-function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-import-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
-function start({ url, token }: Pick<Service, 'url' | 'token'>, args: string[], env: Record<string, string> = {}): Running {
-  return runService({ args, env: { SWITCHYARD_URL: url, SWITCHYARD_TOKEN: token, ...env } })
-}
+import { type Service, startService } from '../system/service.ts'
 
 function run(service: Pick<Service, 'url' | 'token'>, args: string[], env: Record<string, string> = {}): Promise<Result> {
   return switchyardWith(env, service, ...args)
@@ -37,7 +26,7 @@ suite('import', { concurrency: 2 }, () => {
     const file = join(folderFor(t), 'past.ndjson')
     writeFileSync(file, `${Array.from({ length: LINES }, (_, index) => past(index)).join('\n')}\n`)
     await using service = await startService()
-    const first = start(service, ['import', file, '--rate', '4000'])
+    const first = runProcess(service, ['import', file, '--rate', '4000'])
     for (;;) {
       if (existsSync(`${file}.switchyard-import`) && (await service.stats()).accepted > 2_000) break
       await new Promise((resolve) => setTimeout(resolve, 5))
@@ -122,7 +111,7 @@ suite('import', { concurrency: 2 }, () => {
     const file = join(folderFor(t), 'past.ndjson')
     writeFileSync(file, Array.from({ length: 3_000 }, (_, index) => past(index)).join('\n'))
     await using service = await startService()
-    const first = start(service, ['import', file, '--rate', '500'])
+    const first = runProcess(service, ['import', file, '--rate', '500'])
     while ((await service.stats()).accepted === 0) await new Promise((resolve) => setTimeout(resolve, 5))
     first.kill('SIGINT')
     const { code, stderr } = await first.ended

@@ -2,24 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { SQLITE_ONLY } from '../../packages/server/src/store/fixtures/test-store.ts'
-import { type Result, switchyardWith } from '../system/command-line.ts'
+import { folderFor, type Result, runProcess, switchyardWith } from '../system/command-line.ts'
 import { startReceiver } from '../system/receiver.ts'
-import { type Running, runService, type Service, startService, track } from '../system/service.ts'
-
-function folderFor(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'switchyard-operations-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
-function start({ url, token }: Pick<Service, 'url' | 'token'>, args: string[], env: Record<string, string> = {}): Running {
-  return runService({ args, env: { SWITCHYARD_URL: url, SWITCHYARD_TOKEN: token, ...env } })
-}
+import { type Service, startService, track } from '../system/service.ts'
 
 function run(service: Pick<Service, 'url' | 'token'>, args: string[], env: Record<string, string> = {}): Promise<Result> {
   return switchyardWith(env, service, ...args)
@@ -32,7 +21,7 @@ function json({ stdout }: Result): unknown {
 suite('listen', { concurrency: 2 }, () => {
   test('--connect creates a destination, each message is printed on one line with a valid signature, and Ctrl-C deletes the destination', async () => {
     await using service = await startService()
-    const listening = start(service, ['listen', '--port', '0', '--connect', '--json'])
+    const listening = runProcess(service, ['listen', '--port', '0', '--connect', '--json'])
     await listening.signals.until(() => /Created destination/.test(listening.stderr()))
     await service.send([track('m-1'), track('m-2', { userId: 'u-2' })])
     await service.settled(2)
@@ -59,7 +48,7 @@ suite('listen', { concurrency: 2 }, () => {
   test('it fails as asked, and reports whether each signature is valid', async () => {
     await using service = await startService()
     const env = { SWITCHYARD_SHARED_SECRET: 'wrong secret', SWITCHYARD_TOKEN: '' }
-    const listening = start(service, ['listen', '--port', '0', '--status', '503'], env)
+    const listening = runProcess(service, ['listen', '--port', '0', '--status', '503'], env)
     await listening.signals.until(() => /Listening on/.test(listening.stderr()))
     const [url = ''] = /http:\S+/.exec(listening.stderr()) ?? []
     await service.destination({ urls: [url], sharedSecret: 'the secret' })

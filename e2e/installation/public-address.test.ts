@@ -18,7 +18,7 @@ test('with a public https address the session cookie is Secure, whatever headers
   assert.match(response.headers.getSetCookie()[0] ?? '', /^__Host-.*; Secure$/)
 })
 
-test('browser clients are told to send to the public address, not to the host in the request', async () => {
+test('the settings for browser clients contain the public address, not the host in the request', async () => {
   await using service = await startService({
     env: { SWITCHYARD_PUBLIC_URL: 'https://events.example', SWITCHYARD_TRUSTED_PROXIES: '127.0.0.1' },
   })

@@ -1,4 +1,4 @@
-// The service is told to stop under load. It exits in time with code 0; every acknowledged message is there after the next start, and
+// The service gets SIGTERM under load. It exits in time with code 0; every acknowledged message is there after the next start, and
 // completed deliveries are not sent again.
 
 import assert from 'node:assert/strict'

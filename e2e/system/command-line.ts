@@ -8,11 +8,13 @@
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
+import type { TestContext } from 'node:test'
 import { runCommandLine } from '../../packages/server/src/commands/main.ts'
-import { CLI, type Service } from './service.ts'
+import { CLI, type Running, runService, type Service } from './service.ts'
 import { Signals } from './signals.ts'
 
 export interface Result {
@@ -129,6 +131,18 @@ export async function switchyardWith(
     runCommandLine(here).catch(reject)
   })
   return { code, ...text }
+}
+
+/** Runs a command as a process that can be killed, with what it printed as a service's process has it. */
+export function runProcess({ url, token }: Pick<Service, 'url' | 'token'>, args: string[], env: Record<string, string> = {}): Running {
+  return runService({ args, env: { SWITCHYARD_URL: url, SWITCHYARD_TOKEN: token, ...env } })
+}
+
+/** A folder for the files of a test, which is removed after it. */
+export function folderFor(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-command-line-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
 }
 
 /** Runs a command that must succeed, and returns its stdout. */
