@@ -17,8 +17,12 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
   // A statement timeout of 0 would mean no timeout.
   if (deadlineMs < 1) return undefined
   const connection = await database.connect(Math.ceil(deadlineMs))
-  // A statement that is still running then fails with its connection.
-  const timer = setTimeout(() => connection.destroy(), endMs - performance.now())
+  // A statement that is still running then fails with its connection. A timer may run a little before its time, so the clock is not asked.
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    connection.destroy()
+  }, endMs - performance.now())
   try {
     const ask: Ask = (text, values) => connection.query(text, values)
     const all = rowsOf(ask)
@@ -39,7 +43,7 @@ export async function inspect(database: Pick<Database, 'connect'>, deadlineMs: n
       }),
     )
   } catch (error) {
-    if (performance.now() >= endMs) return undefined
+    if (isLate) return undefined
     throw error
   } finally {
     clearTimeout(timer)
