@@ -1,5 +1,5 @@
 // A third kind of destination in the service is one folder and one entry, added to a copy of the sources. Without the entry, the compiler names
-// the registry and nothing else. With it, everything compiles, and the kind is created, sent to, retried, replayed, exported and applied.
+// the registry and nothing else. With it, everything compiles, and the kind is created, shown, sent to, retried, replayed, exported and applied.
 
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
@@ -52,7 +52,7 @@ suite('a third kind of destination', () => {
     assert.deepEqual(compilerErrors(), [])
   })
 
-  test('is created, sent to, retried, replayed, exported and applied', async () => {
+  test('is created, shown by the command line, sent to, retried, replayed, exported and applied', async () => {
     enter()
     const { createApp } = (await import(join(server, 'src', 'app.ts'))) as typeof AppModule
     const read = readConfig({ SWITCHYARD_PORT: '0', SWITCHYARD_ADMIN_TOKEN: TOKEN, ...place.env })
@@ -78,6 +78,9 @@ suite('a third kind of destination', () => {
     await assert.rejects(api('/destinations', settings), /the same counter/)
     const shown = await api<Record<string, unknown>>(`/destinations/${id}`)
     assert.deepEqual([shown['type'], shown['counter'], shown['failures'], shown['timeoutMs']], ['sink', 'all', 1, 1_000])
+
+    assert.match(await switchyard('destinations', 'show', id), /^sources +\S+\ncounter +all\nfailures +1\nbatch +off$/m)
+    assert.match(await switchyard('destinations', 'list'), /^\S+ +Counter +.* all$/m)
 
     const batch = [1, 2, 3].map((n) => ({ type: 'track', event: 'Counted', userId: 'u', messageId: `m-${n}` }))
     const authorization = `Basic ${Buffer.from(`${source.writeKeys[0]}:`).toString('base64')}`
@@ -110,9 +113,9 @@ suite('a third kind of destination', () => {
     assert.equal((await api<{ counter: string }>(`/destinations/${id}`)).counter, 'other')
   })
 
-  async function switchyard(...args: string[]): Promise<void> {
+  async function switchyard(...args: string[]): Promise<string> {
     const env = { ...process.env, SWITCHYARD_URL: app.url, SWITCHYARD_TOKEN: TOKEN }
-    await promisify(execFile)(process.execPath, [join(server, 'src', 'cli.ts'), ...args], { env })
+    return (await promisify(execFile)(process.execPath, [join(server, 'src', 'cli.ts'), ...args], { env })).stdout
   }
 })
 

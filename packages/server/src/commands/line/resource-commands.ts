@@ -42,7 +42,11 @@ async function of<T>(call: Call, value: Of<T>): Promise<T> {
 }
 
 /** Shows the resource that the first argument names. */
-export function showCommand({ kind, show, ...about }: About & { kind: Kind; show: (call: Call, resource: JsonObject) => void }): Command {
+export function showCommand({
+  kind,
+  show,
+  ...about
+}: About & { kind: Kind; show: (call: Call, resource: JsonObject) => void | Promise<void> }): Command {
   return { ...about, run: async (call) => show(call, await call.api.get(await resourcePath(call, kind))) }
 }
 

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
+import type { DestinationKind } from '../../destinations/port/kind.ts'
 import { showAttempt } from '../history/message-timeline.ts'
 import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { type Column, cell, showFacts, showResult, state, time } from '../line/listing.ts'
@@ -10,17 +11,8 @@ import { deleteCommand, listCommand, showCommand } from '../line/resource-comman
 import { formatDuration } from '../line/times.ts'
 import { ApiProblem } from '../service/api.ts'
 import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath } from './destination-flags.ts'
-import { shownKind } from './destination-kinds.ts'
 import { VERSION_COMMANDS } from './destination-versions.ts'
 
-const COLUMNS: readonly Column[] = [
-  ['id', ({ id }) => id],
-  ['name', ({ name }) => name],
-  ['enabled', ({ enabled }) => enabled],
-  ['paused', ({ paused }) => paused],
-  ['sources', ({ sourceIds }) => sourceIds],
-  ['to', (destination) => shownKind(destination).receiver(destination)],
-]
 const SAMPLE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
 
 export const DESTINATION_COMMANDS: readonly Command[] = [
@@ -29,7 +21,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     summary: 'List destinations',
     examples: ['switchyard destinations'],
     path: '/api/destinations',
-    columns: COLUMNS,
+    columns,
     none: 'There are no destinations. Create one with `switchyard destinations create NAME URL`.',
   }),
   showCommand({
@@ -88,7 +80,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       body['sourceIds'] ??= [await onlySource(call)]
       if (call.has('paused')) body['paused'] = true
       const kind = integration === undefined ? { urls } : { type: 'integration', integration }
-      show(call, await create(call, { name, ...kind, enabled: !call.has('disabled'), ...body }))
+      await show(call, await create(call, { name, ...kind, enabled: !call.has('disabled'), ...body }))
     },
   },
   {
@@ -123,7 +115,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
         )
       // These are replaced as a whole, merged with what was read, so the request must fail if they have changed since.
       const isMerged = ['headers', 'filter', 'transformation', 'auth', 'tls'].some((field) => body[field] != null)
-      show(call, await call.api.patch(path, body, isMerged ? read : undefined))
+      await show(call, await call.api.patch(path, body, isMerged ? read : undefined))
     },
   },
   {
@@ -247,9 +239,27 @@ function stillInactive({ id, enabled, paused }: JsonObject): string {
   return ''
 }
 
-function show({ json, out }: Call, destination: JsonObject): void {
+/** What only destinations of its kind have. A service of another version may have kinds that are not known here. */
+async function factsOf(): Promise<(destination: JsonObject) => DestinationKind['facts'] | undefined> {
+  const { KINDS } = await import('../../destinations/kinds.ts')
+  return ({ type }) => Object.values(KINDS).find((kind) => kind.type === type)?.facts
+}
+
+async function columns(): Promise<readonly Column[]> {
+  const facts = await factsOf()
+  return [
+    ['id', ({ id }) => id],
+    ['name', ({ name }) => name],
+    ['enabled', ({ enabled }) => enabled],
+    ['paused', ({ paused }) => paused],
+    ['sources', ({ sourceIds }) => sourceIds],
+    ['to', (destination) => facts(destination)?.receiver(destination)],
+  ]
+}
+
+async function show({ json, out }: Call, destination: JsonObject): Promise<void> {
   if (json) return out.json(destination)
-  const kind = shownKind(destination)
+  const facts = (await factsOf())(destination)
   const { id, name, enabled, paused, sourceIds, batch, filter, createdAt } = destination
   const { timeoutMs, maxInFlight, historical, subscribe } = destination
   const { size, bytes, lingerMs } = batch as { size: number; bytes: number; lingerMs: number }
@@ -259,7 +269,7 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['enabled', enabled],
     ['paused', paused],
     ['sources', sourceIds],
-    ...kind.settings(destination),
+    ...(facts?.settings(destination) ?? []),
     ['batch', size === 1 ? 'off' : `up to ${size} messages or ${bytes} bytes, waits up to ${formatDuration(lingerMs)}`],
     ['timeout', formatDuration(Number(timeoutMs))],
     ...retryFacts(destination),
@@ -268,7 +278,7 @@ function show({ json, out }: Call, destination: JsonObject): void {
     ['include violations', destination['includeViolations']],
     ...filterFacts(filter as JsonObject | undefined),
     ['subscribe', subscribe ?? undefined],
-    ...kind.content(destination),
+    ...(facts?.content(destination) ?? []),
     ['created', time(createdAt)],
   ])
 }

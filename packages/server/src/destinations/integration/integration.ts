@@ -12,6 +12,7 @@ import { hiddenMapping, hiddenSettings } from '../../secrets/hidden-values.ts'
 import type { DestinationKind } from '../port/kind.ts'
 import { verdictsOf } from '../webhook/verdict.ts'
 import { settingsProblem, shownNames } from './check-settings.ts'
+import { INTEGRATION_FACTS } from './facts.ts'
 import { matchingSubscriptions, subscriptionsJudge } from './matching.ts'
 import { movedSecrets } from './moved-secrets.ts'
 import { changedSecrets, fromStored, type StoredIntegration, secretNames, toStored, withoutSecrets, withSecrets } from './secrets.ts'
@@ -132,6 +133,8 @@ export const INTEGRATION: DestinationKind<IntegrationDestination, GivenIntegrati
     return last.size > 0 && [...last.values()].every((reason) => reason === null)
   },
   verdicts: ({ retry }) => verdictsOf(retry),
+
+  facts: INTEGRATION_FACTS,
 }
 
 /** Stands for the URLs of the integration, which are not known before it runs. */

@@ -131,6 +131,9 @@ export interface RequestBuilder<D> {
 export type Credentials = Pick<WebhookDestination, 'auth' | 'tls' | 'timeoutMs'> &
   Partial<Pick<WebhookDestination, 'secrets' | 'headers' | 'request'>>
 
+/** A line about a destination: a label and a value. A line without a value is left out. */
+export type Fact = readonly [label: string, value: unknown]
+
 /** A destination that is not stored yet. */
 type NewOf<D> = D extends unknown ? Omit<D, 'id' | 'createdAtMs'> : never
 
@@ -251,4 +254,15 @@ export interface DestinationKind<
   hasPassed(attempts: readonly Pick<RequestRecord, 'reason' | 'step'>[]): boolean
   /** Returns the function that classifies a response by its HTTP status. */
   verdicts(destination: D): (status: number) => Verdict
+
+  // ── Command line ──
+
+  /** What the command line says about a destination, as the API returned it. */
+  readonly facts: {
+    /** Where its messages go, for the list of destinations. */
+    receiver(shown: JsonObject): unknown
+    settings(shown: JsonObject): readonly Fact[]
+    /** What it makes of a message. */
+    content(shown: JsonObject): readonly Fact[]
+  }
 }

@@ -8,6 +8,7 @@ import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { DestinationKind } from '../port/kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
+import { WEBHOOK_FACTS } from './facts.ts'
 import { movedSecrets, originsOf } from './moved-secrets.ts'
 import { webhookRequest } from './request.ts'
 import { mergedSecrets, secretsProblem, usesSecrets, withHiddenSecrets } from './secret-settings.ts'
@@ -113,6 +114,8 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
   },
   hasPassed: (attempts) => attempts.some(({ reason }) => reason === null),
   verdicts: ({ retry }) => verdictsOf(retry),
+
+  facts: WEBHOOK_FACTS,
 }
 
 const allOf = oncePerObject((urls: readonly string[]): readonly number[] => urls.map((_, at) => at))
