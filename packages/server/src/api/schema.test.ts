@@ -13,6 +13,7 @@ import {
   patchOf,
   record,
   type Schema,
+  shown,
   string,
   time,
   withDefault,
@@ -118,6 +119,15 @@ test('a time is ISO 8601 in UTC with milliseconds', () => {
   const schema = object({ at: time() })
   assert.deepEqual(schema.parse({ at: '2026-11-14T09:00:00.000Z' }, ''), { at: '2026-11-14T09:00:00.000Z' })
   assert.equal(rejectionOf({ at: '2026-11-14' }, schema).field, 'at')
+})
+
+test('a stored time is shown under its name without Ms; a stored duration does not fill a field that is no time', () => {
+  const schema = object({ at: time(), closedAt: nullable(time()), retry: nullable(string()), size: withDefault(integer(), 3) })
+  assert.deepEqual(shown(schema, { atMs: 0, closedAtMs: null, retryMs: 5, sizeMs: 7 }), {
+    at: '1970-01-01T00:00:00.000Z',
+    closedAt: null,
+    size: 3,
+  })
 })
 
 test('any JSON value is either parsed or rejected with an ApiError; no other error is thrown', () => {

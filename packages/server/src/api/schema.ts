@@ -136,7 +136,11 @@ export function time(options: Described = {}): Schema<string> {
         ? null
         : 'must be an ISO 8601 time in UTC with milliseconds, such as 2026-11-14T09:00:00.000Z',
   })
-  return { ...text, show: (value) => (typeof value === 'number' ? isoTime(value) : value) }
+  return { ...text, show: showTime }
+}
+
+function showTime(value: unknown): unknown {
+  return typeof value === 'number' ? isoTime(value) : value
 }
 
 /** A JSON object with any content. It is not copied. */
@@ -250,7 +254,8 @@ export function object<F extends Fields>(fields: F, options: Described & { title
       const stored = value as Readonly<Record<string, unknown>>
       const result: Record<string, unknown> = {}
       for (const [name, schema] of Object.entries(fields)) {
-        const own = stored[name] === undefined ? stored[`${name}Ms`] : stored[name]
+        // A duration in milliseconds, such as `retryMs`, must not fill a field that means something else.
+        const own = stored[name] === undefined && schema.show === showTime ? stored[`${name}Ms`] : stored[name]
         if (own !== undefined) result[name] = shown(schema, own)
         else if ('fallback' in schema) result[name] = schema.fallback
       }
