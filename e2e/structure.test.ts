@@ -44,8 +44,6 @@ const LONG_FUNCTIONS: Record<string, number> = {
   'dashboard Versions': 85,
   'dashboard WriteKeys': 83,
   'dashboard useOverview': 82,
-  'server createBackups': 88,
-  'server createWriter': 91,
 }
 
 /** Tests that are still too long, with their lines. Remove an entry when its file has been split; add none. */

@@ -27,54 +27,62 @@ const MAX_CHARACTERS = 200_000
 
 /** The type of the properties or traits that a rule describes: always that of an object. */
 export function objectTypeOf(schema: JsonObject): SchemaType {
-  return createWriter(schema).typeOf(schema, ['object'])
+  return new TypeWriter(schema).typeOf(schema, ['object'])
 }
 
-function createWriter(root: JsonObject): { typeOf(schema: unknown, kinds: readonly Kind[]): SchemaType } {
-  const definitions = objectOf(own(root, '$defs'))
-  let depth = 0
-  let characters = 0
+/** Writes the types of one schema and of what is inside it, up to the limits. */
+class TypeWriter {
+  readonly #definitions: JsonObject
+  #depth = 0
+  #characters = 0
+
+  constructor(root: JsonObject) {
+    this.#definitions = objectOf(own(root, '$defs'))
+  }
 
   /** `kinds`: what the value can be, by what the schemas around this one say. */
-  function typeOf(schema: unknown, kinds: readonly Kind[] = KINDS): SchemaType {
+  typeOf(schema: unknown, kinds: readonly Kind[] = KINDS): SchemaType {
     if (schema === false) return NEVER
-    if (!isObject(schema) || depth >= MAX_DEPTH || characters > MAX_CHARACTERS) return anyOf(kinds)
+    if (!isObject(schema) || this.#depth >= MAX_DEPTH || this.#characters > MAX_CHARACTERS) return anyOf(kinds)
     // At least this much for each subschema, so that many short ones end, too.
-    characters += 20
-    depth += 1
+    this.#characters += 20
+    this.#depth += 1
     try {
-      return typeOfKeywords(schema, kinds)
+      return this.#typeOfKeywords(schema, kinds)
     } finally {
-      depth -= 1
+      this.#depth -= 1
     }
   }
 
-  function typeOfKeywords(schema: JsonObject, around: readonly Kind[]): SchemaType {
+  #typeOfKeywords(schema: JsonObject, around: readonly Kind[]): SchemaType {
     const kinds = kindsOf(schema, around)
     const values = valuesOf(schema)
     const parts: SchemaType[] = []
-    if (values !== undefined) parts.push(written(union(values.filter((value) => kinds.includes(kindOf(value))).map(literal))))
-    else if (isDetailed(schema)) parts.push(union(kinds.map((kind) => typeOfKind(schema, kind))))
+    if (values !== undefined) {
+      const type = union(values.filter((value) => kinds.includes(kindOf(value))).map(literal))
+      this.#characters += type.text.length
+      parts.push(type)
+    } else if (isDetailed(schema)) parts.push(union(kinds.map((kind) => this.#typeOfKind(schema, kind))))
     // The only references that a plan may have.
     const [, reference] = /^#\/\$defs\/([\w.-]+)$/.exec(String(own(schema, '$ref'))) ?? []
-    if (reference !== undefined) parts.push(typeOf(own(definitions, reference), kinds))
-    for (const part of list(own(schema, 'allOf'))) parts.push(typeOf(part, kinds))
+    if (reference !== undefined) parts.push(this.typeOf(own(this.#definitions, reference), kinds))
+    for (const part of list(own(schema, 'allOf'))) parts.push(this.typeOf(part, kinds))
     for (const keyword of ['anyOf', 'oneOf']) {
       const choices = list(own(schema, keyword))
-      if (choices.length > 0) parts.push(union(choices.map((choice) => typeOf(choice, kinds))))
+      if (choices.length > 0) parts.push(union(choices.map((choice) => this.typeOf(choice, kinds))))
     }
     return parts.length === 0 ? anyOf(kinds) : intersection(parts)
   }
 
-  function typeOfKind(schema: JsonObject, kind: Kind): SchemaType {
-    if (kind === 'object') return typeOfObject(schema)
-    if (kind === 'array') return typeOfArray(schema)
+  #typeOfKind(schema: JsonObject, kind: Kind): SchemaType {
+    if (kind === 'object') return this.#typeOfObject(schema)
+    if (kind === 'array') return this.#typeOfArray(schema)
     // The clients write a Date as such a string.
     if (kind === 'string' && own(schema, 'format') === 'date-time') return { text: 'string | Date', allowsEmpty: false }
     return anyOf([kind])
   }
 
-  function typeOfObject(schema: JsonObject): SchemaType {
+  #typeOfObject(schema: JsonObject): SchemaType {
     const properties = objectOf(own(schema, 'properties'))
     const patterns = Object.values(objectOf(own(schema, 'patternProperties')))
     const additional = own(schema, 'additionalProperties')
@@ -83,15 +91,15 @@ function createWriter(root: JsonObject): { typeOf(schema: unknown, kinds: readon
     const members = names.map((name) => {
       const inner = Object.hasOwn(properties, name) ? properties[name] : additional === false ? undefined : additional
       const head = `${docComment(describe(inner))}${quotedKey(name)}`
-      characters += head.length
-      const { text } = typeOf(inner)
+      this.#characters += head.length
+      const { text } = this.typeOf(inner)
       if (required.has(name)) return `${head}: ${text}`
       return `${head}?: ${text === 'unknown' ? text : `${text} | undefined`}`
     })
     const others = [...patterns, ...(additional === undefined || additional === false ? [] : [additional])]
     if (members.length === 0) {
       if (others.length === 0 && additional !== false) return ANY_OBJECT
-      members.push(`[key: string]: ${union(others.map((other) => typeOf(other))).text}`)
+      members.push(`[key: string]: ${union(others.map((other) => this.typeOf(other))).text}`)
     } else if (others.length > 0) {
       // An index signature must also fit the named properties.
       members.push('[key: string]: unknown')
@@ -99,27 +107,20 @@ function createWriter(root: JsonObject): { typeOf(schema: unknown, kinds: readon
     return { text: `{\n${indented(members.join('\n'))}\n}`, allowsEmpty: required.size === 0 }
   }
 
-  function typeOfArray(schema: JsonObject): SchemaType {
+  #typeOfArray(schema: JsonObject): SchemaType {
     const items = own(schema, 'items')
     const first = list(own(schema, 'prefixItems'))
     if (first.length === 0) {
-      const { text } = typeOf(items)
+      const { text } = this.typeOf(items)
       return text === 'unknown'
         ? ANY_ARRAY
         : { text: items === false ? 'readonly []' : `readonly ${bracketed(text)}[]`, allowsEmpty: false }
     }
     const required = Number(own(schema, 'minItems') ?? 0)
-    const elements = first.map((element, index) => `${bracketed(typeOf(element).text)}${index < required ? '' : '?'}`)
-    if (items !== false) elements.push(`...${bracketed(typeOf(items).text)}[]`)
+    const elements = first.map((element, index) => `${bracketed(this.typeOf(element).text)}${index < required ? '' : '?'}`)
+    if (items !== false) elements.push(`...${bracketed(this.typeOf(items).text)}[]`)
     return { text: `readonly [${elements.join(', ')}]`, allowsEmpty: false }
   }
-
-  function written(type: SchemaType): SchemaType {
-    characters += type.text.length
-    return type
-  }
-
-  return { typeOf }
 }
 
 function kindsOf(schema: JsonObject, around: readonly Kind[]): readonly Kind[] {

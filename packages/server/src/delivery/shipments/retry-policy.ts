@@ -4,8 +4,6 @@
 import type { RetryPolicy } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 
-export const ATTEMPT_TIMEOUT_MS = 5_000
-
 export interface RetryState {
   /** Attempts made so far, at least 1. */
   attempt: number

@@ -11,78 +11,38 @@ import { newId } from '../../../model/new-id.ts'
 import type { Backup, Backups } from '../../store.ts'
 import { openReader } from '../schema/database.ts'
 
-export interface BackupsOptions {
-  path: string
+const DEFAULTS = {
   /** The maximum size of the write-ahead log while a copy is made. */
-  maxLogBytes?: number
+  maxLogBytes: 4 * 1024 ** 3,
   /** How long a copy is kept. */
-  keepMs?: number
-  pagesPerStep?: number
-  /** The free space that must remain on the store's disk. */
-  leastFreeBytes?: number
+  keepMs: 15 * 60_000,
+  /** 2 MB. A step occupies one of libuv's four threads, which DNS lookups need too. */
+  pagesPerStep: 512,
+  /** The free space that must remain on the store's disk. A backup must not fill it, because the service would then reject messages. */
+  leastFreeBytes: 256 * 1024 ** 2,
 }
 
-/** A backup must not fill the disk, because the service would then reject messages. */
-const LEAST_FREE_BYTES = 256 * 1024 ** 2
-const MAX_LOG_BYTES = 4 * 1024 ** 3
-const KEEP_MS = 15 * 60_000
-/** 2 MB. A step occupies one of libuv's four threads, which DNS lookups need too. */
-const PAGES_PER_STEP = 512
+export type BackupsOptions = { path: string } & Partial<typeof DEFAULTS>
 
+interface Entry {
+  job: Backup
+  copy: string
+  isCancelled: boolean
+  over: Promise<void>
+  forget: NodeJS.Timeout | undefined
+}
+
+/** Its message is for whoever asked for the backup. */
 class BackupCancelled extends Error {}
 
-export function createBackups({
-  path,
-  maxLogBytes = MAX_LOG_BYTES,
-  keepMs = KEEP_MS,
-  pagesPerStep = PAGES_PER_STEP,
-  leastFreeBytes = LEAST_FREE_BYTES,
-}: BackupsOptions): Backups {
-  let current: { job: Backup; copy: string; over: Promise<void>; forget: NodeJS.Timeout | undefined; stop: boolean } | undefined
+export function createBackups(given: BackupsOptions): Backups {
+  const options = { ...DEFAULTS, ...given }
+  const { path, keepMs } = options
+  let current: Entry | undefined
   removeLeftovers(path)
 
-  async function make(entry: NonNullable<typeof current>): Promise<void> {
-    const { job, copy } = entry
-    const source = openReader(path)
-    try {
-      // Created first, so that other users can never read it, not even while it grows.
-      writeFileSync(copy, '', { mode: 0o600, flag: 'wx' })
-      source.exec('BEGIN')
-      source.prepare('SELECT count(*) FROM settings').get()
-      const { page_size: pageBytes } = source.prepare('PRAGMA page_size').get() as { page_size: number }
-      await copyPages(source, copy, {
-        rate: pagesPerStep,
-        progress: ({ totalPages, remainingPages }) => {
-          job.totalBytes = totalPages * pageBytes
-          job.doneBytes = (totalPages - remainingPages) * pageBytes
-          if (entry.stop) throw new BackupCancelled('The backup was cancelled.')
-          if (freeBytes(path) < leastFreeBytes)
-            throw new BackupCancelled(
-              'The backup was cancelled because the disk of the store is nearly full. Free some space and try again.',
-            )
-          const logBytes = sizeOf(`${path}-wal`)
-          if (logBytes > maxLogBytes) {
-            throw new BackupCancelled(
-              `The backup was cancelled because the write-ahead log of the store grew to ${logBytes} bytes while it was made. Try again when there is less traffic, or use a faster disk.`,
-            )
-          }
-        },
-      })
-      await makeSingleFile(copy)
-      if (entry.stop) throw new BackupCancelled('The backup was cancelled.')
-      job.totalBytes = job.doneBytes = sizeOf(copy)
-      job.state = 'ready'
-    } catch (error) {
-      job.state = 'failed'
-      job.error = error instanceof BackupCancelled ? error.message : `The backup failed: ${(error as Error).message}.`
-      removeCopy(copy)
-    } finally {
-      source.close()
-    }
-  }
-
-  async function drop(entry: NonNullable<typeof current>): Promise<void> {
-    entry.stop = true
+  async function drop(entry: Entry): Promise<void> {
+    entry.isCancelled = true
     clearTimeout(entry.forget)
     await entry.over
     removeCopy(entry.copy)
@@ -94,16 +54,10 @@ export function createBackups({
       if (current !== undefined && current.job.state !== 'failed') return undefined
       clearTimeout(current?.forget)
       const id = newId('bak')
-      const totalBytes = sizeOf(path)
-      const job: Backup = { id, state: 'copying', doneBytes: 0, totalBytes, error: null, createdAtMs: Date.now() }
-      const entry = { job, copy: `${path}.${id}`, over: Promise.resolve(), forget: undefined as NodeJS.Timeout | undefined, stop: false }
+      const job: Backup = { id, state: 'copying', doneBytes: 0, totalBytes: sizeOf(path), error: null, createdAtMs: Date.now() }
+      const entry: Entry = { job, copy: `${path}.${id}`, isCancelled: false, over: Promise.resolve(), forget: undefined }
       current = entry
-      const neededBytes = totalBytes + sizeOf(`${path}-wal`) + leastFreeBytes
-      const free = freeBytes(path)
-      if (free < neededBytes) {
-        job.state = 'failed'
-        job.error = `Not enough disk space: the backup needs ${neededBytes} free bytes on the disk of the store, but only ${free} are available.`
-      } else entry.over = make(entry)
+      entry.over = make(entry, options)
       entry.forget = setTimeout(() => void drop(entry), keepMs).unref()
       return job
     },
@@ -117,6 +71,66 @@ export function createBackups({
     async close() {
       if (current !== undefined) await drop(current)
     },
+  }
+}
+
+async function make(entry: Entry, options: Required<BackupsOptions>): Promise<void> {
+  const { job, copy } = entry
+  try {
+    checkSpace(options)
+    await copyStore(entry, options)
+    await makeSingleFile(copy)
+    if (entry.isCancelled) throw new BackupCancelled('The backup was cancelled.')
+    job.totalBytes = job.doneBytes = sizeOf(copy)
+    job.state = 'ready'
+  } catch (error) {
+    job.state = 'failed'
+    job.error = error instanceof BackupCancelled ? error.message : `The backup failed: ${(error as Error).message}.`
+    removeCopy(copy)
+  }
+}
+
+function checkSpace({ path, leastFreeBytes }: Required<BackupsOptions>): void {
+  const neededBytes = sizeOf(path) + sizeOf(`${path}-wal`) + leastFreeBytes
+  const free = freeBytes(path)
+  if (free >= neededBytes) return
+  throw new BackupCancelled(
+    `Not enough disk space: the backup needs ${neededBytes} free bytes on the disk of the store, but only ${free} are available.`,
+  )
+}
+
+async function copyStore(entry: Entry, options: Required<BackupsOptions>): Promise<void> {
+  const { job, copy } = entry
+  const source = openReader(options.path)
+  try {
+    // Created first, so that other users can never read it, not even while it grows.
+    writeFileSync(copy, '', { mode: 0o600, flag: 'wx' })
+    source.exec('BEGIN')
+    source.prepare('SELECT count(*) FROM settings').get()
+    const { page_size: pageBytes } = source.prepare('PRAGMA page_size').get() as { page_size: number }
+    await copyPages(source, copy, {
+      rate: options.pagesPerStep,
+      progress: ({ totalPages, remainingPages }) => {
+        job.totalBytes = totalPages * pageBytes
+        job.doneBytes = (totalPages - remainingPages) * pageBytes
+        if (entry.isCancelled) throw new BackupCancelled('The backup was cancelled.')
+        checkStep(options)
+      },
+    })
+  } finally {
+    source.close()
+  }
+}
+
+/** Cancels a copy that has become too expensive for the store. */
+function checkStep({ path, leastFreeBytes, maxLogBytes }: Required<BackupsOptions>): void {
+  if (freeBytes(path) < leastFreeBytes)
+    throw new BackupCancelled('The backup was cancelled because the disk of the store is nearly full. Free some space and try again.')
+  const logBytes = sizeOf(`${path}-wal`)
+  if (logBytes > maxLogBytes) {
+    throw new BackupCancelled(
+      `The backup was cancelled because the write-ahead log of the store grew to ${logBytes} bytes while it was made. Try again when there is less traffic, or use a faster disk.`,
+    )
   }
 }
 
