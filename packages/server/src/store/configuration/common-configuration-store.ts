@@ -98,9 +98,9 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
   getOrCreate(name: StoredSecret, fresh: string): Promise<string> {
     const setting = SECRET_PREFIX + name
     return this.#changes.change(async (change) => {
-      const stored = (await change.secrets()).find((secret) => secret.name === setting)
+      const stored = (await change.tables.secrets()).find((secret) => secret.name === setting)
       if (stored !== undefined) return change.secretBox.open(stored.value, setting)
-      await change.setSecret(setting, change.secretBox.seal(fresh, setting))
+      await change.tables.setSetting(setting, change.secretBox.seal(fresh, setting))
       return fresh
     })
   }
@@ -109,10 +109,10 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
     const removed = new Set(remove.map((name) => SECRET_PREFIX + name))
     return this.#changes.change(async (change) => {
       let secrets = 0
-      for (const { name, value } of await change.secrets()) {
+      for (const { name, value } of await change.tables.secrets()) {
         const encrypted = removed.has(name) ? null : box.seal(change.secretBox.open(value, name), name)
         if (encrypted !== null) secrets++
-        await change.setSecret(name, encrypted)
+        await change.tables.setSetting(name, encrypted)
       }
       const destinations = [...change.configuration.destinations.values()].map((destination) => encryptDestination(destination, box))
       for (const destination of destinations) secrets += secretCount(destination)

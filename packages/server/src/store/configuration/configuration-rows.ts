@@ -10,7 +10,7 @@ import type { StoredDestination } from './stored-destination.ts'
 // These constants are here and not beside their code, so that the reading thread of SQLite does not load the kinds of destinations for them.
 /** Settings whose names begin with this are encrypted secrets. */
 export const SECRET_PREFIX = 'secret.'
-/** The encrypted content of one page of versions: see VersionRows. */
+/** The encrypted content of one page of versions: see ChangeTables. */
 export const VERSION_PAGE_BYTES = 4 * 1024 * 1024
 
 /** A version of a destination as it is stored. */
@@ -24,12 +24,21 @@ export interface VersionRow {
   content: string
 }
 
-export interface VersionRows {
+/** The tables of versions and of secrets, inside a change: see configuration-tables.ts. */
+export interface ChangeTables {
   /**
    * The versions of a destination below this number, newest first: at most `limit`, and after the first only as long as their content is
    * at most VERSION_PAGE_BYTES together.
    */
   versions(destinationId: string, below: number, limit: number): Awaitable<VersionRow[]>
+  /** If the version exists already, replaces its content. */
+  putVersion(row: VersionRow): Awaitable<unknown>
+  /** Removes the versions of a destination up to this one. */
+  dropVersions(destinationId: string, upTo: number): Awaitable<unknown>
+  /** The encrypted secrets, each with the name of its setting. */
+  secrets(): Awaitable<{ name: string; value: string }[]>
+  /** Null removes the secret. */
+  setSetting(name: string, encrypted: string | null): Awaitable<unknown>
 }
 
 export interface ConfigurationChanges {
@@ -37,7 +46,7 @@ export interface ConfigurationChanges {
   readonly secretBox: SecretBox
   /** As of the last commit that this process knows about. */
   readonly configuration: Configuration
-  versions(...args: Parameters<VersionRows['versions']>): Promise<VersionRow[]>
+  versions(...args: Parameters<ChangeTables['versions']>): Promise<VersionRow[]>
   /**
    * Makes one change, in its own transaction and under the lock that all changes take. When this resolves, the change is committed, is
    * visible in this process, and listeners have been called. `work` may be called again, and may await nothing but methods of the change.
@@ -49,30 +58,22 @@ export interface ConfigurationChanges {
 export type SettingRows = Pick<ConfigurationStore, 'tokenUses' | 'useToken' | 'getSetting' | 'setSetting'> & OAuthStore
 
 /** One change, during which no other is made. All of its writes are committed together after `work` has resolved. */
-export interface ConfigurationChange extends VersionRows {
+export interface ConfigurationChange {
   /** The configuration before this change. */
   readonly configuration: Configuration
   /** The key with which stored secrets are encrypted. */
   readonly secretBox: SecretBox
+  readonly tables: ChangeTables
 
   create<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
   update<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
   /** Other rows may refer to a source or a destination, so its row is kept with the doc that `docOfDeleted` returns. */
   delete<K extends ResourceKind>(kind: K, resource: Resources[K]): Awaitable<void>
 
-  /** If the version exists already, replaces its content. */
-  putVersion(row: VersionRow): Awaitable<void>
-  /** Removes the versions of a destination up to this one. */
-  dropVersions(destinationId: string, upTo: number): Awaitable<void>
-
   /** Writes nothing for users who are already suppressed. */
   suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): Awaitable<void>
   unsuppress(sourceIds: readonly string[], userId: string): Awaitable<void>
 
-  /** The encrypted secrets, each with the name of its setting. */
-  secrets(): Awaitable<{ name: string; value: string }[]>
-  /** Null removes the secret. */
-  setSecret(name: string, encrypted: string | null): Awaitable<void>
   /** After the commit, secrets are encrypted with this key. `destinations` are already encrypted with it. */
   useKey(box: SecretBox, destinations: readonly StoredDestination[]): Awaitable<void>
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { createSecretBox, SecretBoxError } from '../../secrets/secret-box.ts'
 import { destinationOf } from '../conformance/fixtures.ts'
-import type { ConfigurationChange, VersionRow } from './configuration-rows.ts'
+import type { ChangeTables, ConfigurationChange, VersionRow } from './configuration-rows.ts'
 import { versionContext, withVersion, writeVersion } from './destination-versions.ts'
 
 const request = { method: 'POST', path: '', headers: { 'X-Key': 'SECRET-1' }, body: null, format: 'json' } as const
@@ -13,10 +13,13 @@ const UPDATED = { ...BEFORE, request, transformation, version: 2 }
 
 function fakeChange(): { change: ConfigurationChange; rows: VersionRow[] } {
   const rows: VersionRow[] = []
+  const tables: Partial<ChangeTables> = {
+    putVersion: (row) => rows.push(row),
+    versions: (_, below) => rows.filter(({ version }) => version < below).sort((left, right) => right.version - left.version),
+  }
   const change: Partial<ConfigurationChange> = {
     secretBox: createSecretBox('a key'),
-    putVersion: (row) => void rows.push(row),
-    versions: (_, below) => rows.filter(({ version }) => version < below).sort((left, right) => right.version - left.version),
+    tables: tables as ChangeTables,
   }
   return { change: change as ConfigurationChange, rows }
 }

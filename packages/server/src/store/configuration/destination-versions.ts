@@ -45,7 +45,7 @@ export async function writeVersion(
       restoredFrom: null,
       origins: kindOf(before).origins(before),
     }
-    await change.putVersion(rowOf(before.id, first, change.secretBox))
+    await change.tables.putVersion(rowOf(before.id, first, change.secretBox))
   }
   const changed = before === null ? [] : changedSettings(contentOf(before), contentOf(updated))
   const actor = entry?.actor ?? null
@@ -58,27 +58,27 @@ export async function writeVersion(
     restoredFrom,
     origins: kindOf(updated).origins(updated),
   }
-  await change.putVersion(rowOf(updated.id, next, change.secretBox))
-  if (updated.version > VERSIONS_KEPT) await change.dropVersions(updated.id, updated.version - VERSIONS_KEPT)
+  await change.tables.putVersion(rowOf(updated.id, next, change.secretBox))
+  if (updated.version > VERSIONS_KEPT) await change.tables.dropVersions(updated.id, updated.version - VERSIONS_KEPT)
 }
 
 async function contentToRestore(change: ConfigurationChange, { id, type }: Destination, version: number): Promise<DestinationContent> {
-  const [row] = await change.versions(id, version + 1, 1)
+  const [row] = await change.tables.versions(id, version + 1, 1)
   if (row?.version !== version) throw new UnknownVersion()
   return versionOf(row, type, change.secretBox).content
 }
 
-export function dropAllVersions(change: ConfigurationChange, destinationId: string): void | Promise<void> {
-  return change.dropVersions(destinationId, NO_BOUND)
+export function dropAllVersions(change: ConfigurationChange, destinationId: string): unknown {
+  return change.tables.dropVersions(destinationId, NO_BOUND)
 }
 
 /** Encrypts the versions of a destination with another key. */
 export async function reencryptVersions(change: ConfigurationChange, destinationId: string, box: SecretBox): Promise<void> {
   for (let below = NO_BOUND; ; ) {
-    const rows = await change.versions(destinationId, below, VERSIONS_KEPT)
+    const rows = await change.tables.versions(destinationId, below, VERSIONS_KEPT)
     for (const row of rows) {
       const context = versionContext(destinationId, row.version)
-      await change.putVersion({ ...row, content: box.seal(change.secretBox.open(row.content, context), context) })
+      await change.tables.putVersion({ ...row, content: box.seal(change.secretBox.open(row.content, context), context) })
     }
     const last = rows.at(-1)
     if (last === undefined) return

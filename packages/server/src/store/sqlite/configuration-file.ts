@@ -4,7 +4,13 @@
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import { createSerialQueue } from '../../timing/serial-queue.ts'
-import type { ConfigurationChange, ConfigurationChanges, SettingRows, VersionRow } from '../configuration/configuration-rows.ts'
+import type {
+  ChangeTables,
+  ConfigurationChange,
+  ConfigurationChanges,
+  SettingRows,
+  VersionRow,
+} from '../configuration/configuration-rows.ts'
 import { InMemoryConfiguration } from '../configuration/in-memory-configuration.ts'
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../configuration/resource-rows.ts'
 import { decryptDestination, type StoredDestination } from '../configuration/stored-destination.ts'
@@ -77,7 +83,7 @@ export class ConfigurationFile extends InMemoryConfiguration implements Configur
 export class Change implements ConfigurationChange {
   readonly configuration: Configuration
   readonly secretBox: SecretBox
-  readonly #reader: ReaderClient
+  readonly tables: ChangeTables
   /** The configuration, and the key with which secrets are encrypted, after the commit. */
   next: Configuration
   nextBox: SecretBox
@@ -91,7 +97,12 @@ export class Change implements ConfigurationChange {
     this.next = before
     this.secretBox = secretBox
     this.nextBox = secretBox
-    this.#reader = reader
+    this.tables = {
+      ...reader.methods('configuration', 'versions', 'secrets'),
+      putVersion: (row) => this.#write('putVersion', row),
+      dropVersions: (destinationId, upTo) => this.#write('dropVersions', destinationId, upTo),
+      setSetting: (name, encrypted) => this.#write('setSetting', name, encrypted),
+    }
   }
 
   create<K extends ResourceKind>(kind: K, resource: Resources[K]): void {
@@ -111,18 +122,6 @@ export class Change implements ConfigurationChange {
     else this.#write('update', table, resource.id, { doc, deleted: 1 })
   }
 
-  versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
-    return this.#reader.ask('configuration', 'versions', destinationId, below, limit)
-  }
-
-  putVersion(row: VersionRow): void {
-    this.#write('putVersion', row)
-  }
-
-  dropVersions(destinationId: string, upTo: number): void {
-    this.#write('dropVersions', destinationId, upTo)
-  }
-
   suppress(sourceIds: readonly string[], userIds: readonly string[], atMs: number): void {
     const suppressions = new Map(this.next.suppressions)
     for (const id of sourceIds) suppressions.set(id, new Set([...(suppressions.get(id) ?? []), ...userIds]))
@@ -140,14 +139,6 @@ export class Change implements ConfigurationChange {
     }
     this.next = { ...this.next, suppressions }
     this.#write('unsuppress', sourceIds, userId)
-  }
-
-  secrets(): Promise<{ name: string; value: string }[]> {
-    return this.#reader.ask('configuration', 'secrets')
-  }
-
-  setSecret(name: string, encrypted: string | null): void {
-    this.#write('setSetting', name, encrypted)
   }
 
   useKey(box: SecretBox, destinations: readonly StoredDestination[]): void {

@@ -3,8 +3,8 @@
 // nodes are notified. If nothing was written, the version stays the same.
 
 import type { SecretBox } from '../../../secrets/secret-box.ts'
-import type { ConfigurationChange, VersionRow } from '../../configuration/configuration-rows.ts'
-import { type ConfigurationTables, configurationTables, type EncryptedSecret } from '../../configuration/configuration-tables.ts'
+import type { ConfigurationChange } from '../../configuration/configuration-rows.ts'
+import { type ConfigurationTables, configurationTables } from '../../configuration/configuration-tables.ts'
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../../configuration/resource-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
 import type { Sql } from '../../encoding/sql.ts'
@@ -22,7 +22,7 @@ export const CHANNEL = 'switchyard_configuration'
 export class Change implements ConfigurationChange {
   readonly ask: Ask
   readonly #sql: Sql<string>
-  readonly #tables: ConfigurationTables
+  readonly tables: ConfigurationTables
   readonly configuration: Configuration
   readonly secretBox: SecretBox
   /** The key with which secrets are encrypted after the commit. */
@@ -37,7 +37,7 @@ export class Change implements ConfigurationChange {
     this.#context = context
     this.ask = ask
     this.#sql = sqlOf(ask)
-    this.#tables = configurationTables(this.#sql)
+    this.tables = configurationTables(this.#sql)
     this.configuration = before.configuration
     this.secretBox = secretBox
     this.nextBox = secretBox
@@ -47,30 +47,18 @@ export class Change implements ConfigurationChange {
 
   async create<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
     this.announce()
-    await this.#tables.insert(TABLES[kind], { num: this.#context.ids.next(), id: resource.id, ...this.#columns(kind, resource) })
+    await this.tables.insert(TABLES[kind], { num: this.#context.ids.next(), id: resource.id, ...this.#columns(kind, resource) })
   }
 
   async update<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
     this.announce()
-    await this.#tables.update(TABLES[kind], resource.id, this.#columns(kind, resource))
+    await this.tables.update(TABLES[kind], resource.id, this.#columns(kind, resource))
   }
 
   async delete<K extends ResourceKind>(kind: K, resource: Resources[K]): Promise<void> {
     const [table, doc, version] = [TABLES[kind], docOfDeleted(kind, resource), this.announce()]
-    if (doc === null) await this.#tables.delete(table, resource.id)
-    else await this.#tables.update(table, resource.id, { doc, deleted: this.#sql.flag(true), version })
-  }
-
-  versions(destinationId: string, below: number, limit: number): Promise<VersionRow[]> {
-    return this.#tables.versions(destinationId, below, limit)
-  }
-
-  async putVersion(row: VersionRow): Promise<void> {
-    await this.#tables.putVersion(row)
-  }
-
-  async dropVersions(destinationId: string, upTo: number): Promise<void> {
-    await this.#tables.dropVersions(destinationId, upTo)
+    if (doc === null) await this.tables.delete(table, resource.id)
+    else await this.tables.update(table, resource.id, { doc, deleted: this.#sql.flag(true), version })
   }
 
   /** Makes all nodes learn of the change. Returns the version with which they know it. */
@@ -94,14 +82,6 @@ export class Change implements ConfigurationChange {
       'DELETE FROM suppressions WHERE user_digest = digest_of($1) AND source IN (SELECT num FROM sources WHERE id = ANY($2::text[]))',
       [writeText(userId), sourceIds],
     )
-  }
-
-  secrets(): Promise<EncryptedSecret[]> {
-    return this.#tables.secrets()
-  }
-
-  setSecret(name: string, sealed: string | null): Promise<void> {
-    return this.#tables.setSetting(name, sealed)
   }
 
   async useKey(box: SecretBox, destinations: readonly StoredDestination[]): Promise<void> {
