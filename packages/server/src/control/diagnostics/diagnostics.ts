@@ -115,7 +115,7 @@ async function destinationChecks({
   const dial = createUrlChecks(operatorTools?.dial, URLS_DEADLINE_MS)
   const integration = createIntegrationChecks({
     catalog,
-    preview: delivery.preview,
+    preview: (destination, messages) => delivery.preview(destination, messages),
     deadlineMs: INTEGRATIONS_DEADLINE_MS,
     nowMs: () => clock.wallMs(),
   })
