@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { ApiError, errorBody } from '../errors.ts'
+import { singleFlight } from '../timing/single-flight.ts'
 import { METRICS_CONTENT_TYPE } from './metrics.ts'
 
 /**
@@ -24,7 +25,11 @@ const NO_TOTALS = 'The supervisor did not report the metrics of all processes in
 export function registerMetrics(app: FastifyInstance, { access, text, authorize }: MetricsRoute): void {
   if (access === 'off') return
   const isOpen = (request: IncomingMessage): boolean => access === 'open' || (access === 'local' && isLocal(request))
-  let writing: Promise<Buffer | null> | null = null
+  // Concurrent scrapes share one text, so that many scrapers delay other requests no more than one does.
+  const written = singleFlight(async () => {
+    const all = await text()
+    return all === null ? null : Buffer.from(all)
+  })
   app.get('/metrics', async (request, reply) => {
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff')
     if (!isOpen(request.raw) && !(await authorize(request.raw)))
@@ -32,14 +37,8 @@ export function registerMetrics(app: FastifyInstance, { access, text, authorize 
         .code(401)
         .header('www-authenticate', 'Bearer')
         .send(errorBody(new ApiError('unauthorized')))
-    // Concurrent scrapes share one text, so that many scrapers delay other requests no more than one does.
-    writing ??= text()
-      .then((all) => (all === null ? null : Buffer.from(all)))
-      .finally(() => {
-        writing = null
-      })
-    const written = await writing
-    if (written !== null) return reply.type(METRICS_CONTENT_TYPE).send(written)
+    const metrics = await written()
+    if (metrics !== null) return reply.type(METRICS_CONTENT_TYPE).send(metrics)
     return reply
       .code(503)
       .header('retry-after', '1')

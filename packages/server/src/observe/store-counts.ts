@@ -3,6 +3,7 @@
 // more than one read at a time.
 
 import type { LedgerRow, OldestPending, RejectionRow, SourceCounts, Store } from '../store/store.ts'
+import { singleFlight } from '../timing/single-flight.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
 
 export interface StoreCounts {
@@ -27,7 +28,6 @@ export class StoreCountsReader {
   readonly #store: CountsStore
   readonly #cacheMs: number
   readonly #deadlineMs: number
-  #reading: Promise<StoreCounts> | null = null
   #cached: { counts: StoreCounts; untilMs: number } | null = null
 
   constructor(store: CountsStore, { cacheMs = CACHE_MS, deadlineMs = DEADLINE_MS }: StoreCountsOptions = {}) {
@@ -39,17 +39,14 @@ export class StoreCountsReader {
   /** Returns null if the store cannot be read before the deadline. */
   async read(): Promise<StoreCounts | null> {
     if (this.#cached !== null && performance.now() < this.#cached.untilMs) return this.#cached.counts
-    this.#reading ??= this.#readAll().finally(() => {
-      this.#reading = null
-    })
     return withTimeout(
       this.#deadlineMs,
-      this.#reading.catch(() => null),
+      this.#readAll().catch(() => null),
       null,
     )
   }
 
-  async #readAll(): Promise<StoreCounts> {
+  readonly #readAll = singleFlight(async (): Promise<StoreCounts> => {
     const store = this.#store
     const [ledger, oldest, sources, rejections] = await Promise.all([
       store.ledger(),
@@ -60,5 +57,5 @@ export class StoreCountsReader {
     const counts = { ledger, oldest, sources, rejections }
     this.#cached = { counts, untilMs: performance.now() + this.#cacheMs }
     return counts
-  }
+  })
 }

@@ -169,13 +169,13 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
         if (before === undefined) return false
         check?.(before)
         await change.delete(kind, before)
-        if (kind === 'destinations') await dropAllVersions(change, id)
         if (kind === 'sources') {
           for (const detached of detachedFrom(id, change.configuration.destinations)) await change.update('destinations', detached)
           for (const detached of detachedFrom(id, change.configuration.oauthApps)) await change.update('oauthApps', detached)
           for (const detached of detachedFrom(id, change.configuration.plans)) await change.update('plans', detached)
         }
         if (kind === 'destinations') {
+          await dropAllVersions(change, id)
           for (const other of change.configuration.destinations.values()) {
             if (other.deadLetter === id) await change.update('destinations', { ...other, deadLetter: null })
           }

@@ -1,7 +1,7 @@
 // A destination in its stored form: everything that may be a receiver's credential is encrypted. Its kind says which texts these are.
 
 import { kindOf } from '../../destinations/kinds.ts'
-import type { Sealing, StoredDestination } from '../../destinations/port/kind.ts'
+import type { StoredDestination } from '../../destinations/port/kind.ts'
 import type { Destination } from '../../model/configuration.ts'
 import type { SecretBox } from '../../secrets/secret-box.ts'
 
@@ -18,11 +18,6 @@ export function decryptDestination(stored: StoredDestination, box: SecretBox): D
   return kind.fromStored(kind.withSecrets(stored, (text, context) => box.open(text, context)))
 }
 
-/** Replaces each encrypted text by the result of `reencrypt`. */
-export function reencryptDestination(stored: StoredDestination, reencrypt: Sealing): StoredDestination {
-  return kindOf(stored).withSecrets(stored, reencrypt)
-}
-
 /** The form of a deleted destination. It is kept because rows refer to it, and contains nothing that could be decrypted. */
 export function destinationWithoutSecrets(destination: Destination | StoredDestination): StoredDestination {
   return kindOf(destination).withoutSecrets(destination)
@@ -31,7 +26,7 @@ export function destinationWithoutSecrets(destination: Destination | StoredDesti
 /** The number of encrypted texts in it. */
 export function secretCount(stored: StoredDestination): number {
   let count = 0
-  reencryptDestination(stored, (text) => {
+  kindOf(stored).withSecrets(stored, (text) => {
     count++
     return text
   })

@@ -28,14 +28,6 @@ export class DeletedUsers {
     this.#consumer = consumer
   }
 
-  has(deletion: RowId): boolean {
-    return this.#open.has(deletion)
-  }
-
-  get deletions(): IterableIterator<RowId> {
-    return this.#open.keys()
-  }
-
   /** When this returns, no message that the deletion covers will be sent any more. */
   add(deletion: RowId, deleted: DeletedMessages): void {
     this.#open.set(deletion, deleted)

@@ -2,6 +2,7 @@
 
 import type { BooksStore, LedgerRow, QuarantinedCount, SourceCounts, StoreInspection } from '../port/books.ts'
 import type { BookRows, InspectedRows } from './book-rows.ts'
+import { groupBy } from './group-by.ts'
 import { seriesOf, storedStep } from './stats.ts'
 
 const NO_COUNTS = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
@@ -27,13 +28,8 @@ export function booksOf(rows: BookRows): Omit<BooksStore, 'inspect' | 'addStats'
     stats: async (query) => seriesOf(await rows.stats(query, [query.subject], storedStep(query)), query),
     statsOf: async ({ subjects, ...query }) => {
       const found = await rows.stats(query, subjects, storedStep(query))
-      const bySubject = new Map<string, (typeof found)[number][]>()
-      for (const row of found) {
-        const own = bySubject.get(row.subject)
-        if (own === undefined) bySubject.set(row.subject, [row])
-        else own.push(row)
-      }
-      return [...bySubject].map(([subject, own]) => ({ subject, points: seriesOf(own, query) }))
+      const bySubject = groupBy(found, ({ subject }) => subject)
+      return Array.from(bySubject, ([subject, own]) => ({ subject, points: seriesOf(own, query) }))
     },
   }
 }

@@ -11,6 +11,7 @@ import type {
   SettingRows,
   VersionRow,
 } from '../configuration/configuration-rows.ts'
+import { checkSecrets } from '../configuration/configuration-tables.ts'
 import { InMemoryConfiguration } from '../configuration/in-memory-configuration.ts'
 import { columnsOf, docOfDeleted, type ResourceKind, type Resources, TABLES } from '../configuration/resource-rows.ts'
 import { decryptDestination, type StoredDestination } from '../configuration/stored-destination.ts'
@@ -76,7 +77,7 @@ export class ConfigurationFile extends InMemoryConfiguration implements Configur
       ...rest,
       destinations: new Map(destinations.map((destination) => [destination.id, decryptDestination(destination, this.#secretBox)])),
     })
-    for (const { name, value } of await reader.ask('configuration', 'secrets')) this.#secretBox.open(value, name)
+    await checkSecrets(reader.methods('configuration', 'secrets'), this.#secretBox)
   }
 }
 

@@ -92,7 +92,6 @@ export class Membership {
   #holders = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #lockTimer: NodeJS.Timeout | undefined
-  #renewing: Promise<void> | null = null
   #left = false
   #scheduleSavedAt = 0
   #orphansCheckedAt = 0
@@ -180,7 +179,7 @@ export class Membership {
     this.#notices.set(KNOWN_VERSION, version)
     if (!atOnce) return
     // A heartbeat that is in flight may have been sent without it.
-    await this.#renewing?.catch(() => {})
+    await this.#renewOnce.running?.catch(() => {})
     await this.#renewOnce()
   }
 
@@ -303,20 +302,15 @@ export class Membership {
   }
 
   /** Runs one at a time. Otherwise a node that was declared dead could join several times, and hold work under ids that it does not renew. */
-  #renewOnce(): Promise<void> {
-    this.#renewing ??= this.#renew()
-      .then(
-        () => this.#on.renewed(true),
-        (error: unknown) => {
-          this.#on.renewed(false)
-          throw error
-        },
-      )
-      .finally(() => {
-        this.#renewing = null
-      })
-    return this.#renewing
-  }
+  readonly #renewOnce = singleFlight(async (): Promise<void> => {
+    let hasSucceeded = false
+    try {
+      await this.#renew()
+      hasSucceeded = true
+    } finally {
+      this.#on.renewed(hasSucceeded)
+    }
+  })
 
   async #renew(): Promise<void> {
     const sent = performance.now()
@@ -397,7 +391,7 @@ export class Membership {
     this.#on.renewed(false)
     // If the session never had the lock, the next heartbeat is soon enough.
     if (!this.#notices.delete(LOCKED_IN)) return
-    await this.#renewing?.catch(() => {})
+    await this.#renewOnce.running?.catch(() => {})
     // A session that cannot be opened at first must not wait for the next heartbeat: by then, others would have decided.
     for (let left = RECONNECT_TRIES; left > 0 && !this.#left; left--) {
       try {

@@ -93,13 +93,7 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
         SAME_MESSAGES,
         SAME_MESSAGES.values({ deliveries, num, bound }),
       )
-      return rows.map(({ hasPendingOrDelivered, hasPending, ofJob, newest, parent }) => ({
-        hasPendingOrDelivered,
-        hasPending,
-        ofJob,
-        newest,
-        parent: rowAndIndex(parent ?? ''),
-      }))
+      return rows.map((row) => Object.assign(row, { parent: rowAndIndex(row.parent ?? '') }))
     },
 
     owe: (shipments, job, atMs) => insertReplays(ask, ids, shipments, { job, atMs }),

@@ -15,6 +15,7 @@ import { isSampleOf, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { withoutViolations } from '../../encoding/violations-column.ts'
+import { portions } from '../../history/paging.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
@@ -34,7 +35,8 @@ const MESSAGES_PER_STEP = 200_000
 const BODY_BYTES_PER_STEP = 8 * 1024 * 1024
 /** The size of bodies that are read and rewritten at once, so that the event loop is not blocked for long. */
 const BODY_BYTES_AT_ONCE = 512 * 1024
-const BODIES_AT_ONCE = 100
+/** Every body counts as at least this many bytes, so that the number of bodies is limited too. */
+const LEAST_BODY_BYTES = 5 * 1024
 
 const SERVER_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 /** For a row of `deletions`: whether its tail has passed. */
@@ -200,14 +202,7 @@ export class Purging {
     const all = new Set(purge.userIds)
     const late = possible.some(({ seq }) => seq >= purge.mark) ? await suppressedOf(ask, purge) : undefined
     let purged = 0
-    for (let at = 0; at < possible.length; ) {
-      let bytes = 0
-      const chunk: Found[] = []
-      while (at < possible.length && chunk.length < BODIES_AT_ONCE && (chunk.length === 0 || bytes < BODY_BYTES_AT_ONCE)) {
-        const next = possible[at++] as Found
-        bytes += next.bytes
-        chunk.push(next)
-      }
+    for (const chunk of portions(possible, ({ bytes }) => Math.max(bytes, LEAST_BODY_BYTES), BODY_BYTES_AT_ONCE)) {
       const [first, last] = [(chunk[0] as Found).seq, (chunk.at(-1) as Found).seq]
       // Locks the rows, because the purge of another request may be rewriting them.
       const { rows } = await ask<{

@@ -52,32 +52,24 @@ export class MigrationTarget {
   ): Promise<MigrationTarget | undefined> {
     const address = parsePostgresAddress(url)
     const database = new Database({ address, connections: 2, statementMs: STATEMENT_MS })
+    let guard: Connection | undefined
+    let target: MigrationTarget | undefined
     try {
-      const guard = await database.connect(STATEMENT_MS)
-      try {
-        if (inspectOnly) {
-          const { rows } = await guard.query<{ found: boolean }>("SELECT to_regclass('switchyard.stats') IS NOT NULL AS found")
-          if (!rows[0]?.found) {
-            guard.destroy()
-            database.close()
-            return undefined
-          }
-        } else await migrate(guard, { secretBox })
-        const { rows } = await guard.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
-          ADVISORY_LOCKS.storeMigration,
-        ])
-        if (!rows[0]?.locked)
-          throw new MigrationTargetProblem(
-            'Another switchyard migrate-store is running on this database. Wait for it to finish, or stop it.',
-          )
-        return new MigrationTarget(describeAddress(address), database, guard)
-      } catch (error) {
-        guard.destroy()
-        throw error
+      guard = await database.connect(STATEMENT_MS)
+      if (!inspectOnly) await migrate(guard, { secretBox })
+      const { rows: schema } = await guard.query("SELECT 1 WHERE to_regclass('switchyard.stats') IS NOT NULL")
+      if (schema.length === 0) return undefined
+      const lock = 'SELECT pg_try_advisory_lock($1) AS locked'
+      const { rows } = await guard.query<{ locked: boolean }>(lock, [ADVISORY_LOCKS.storeMigration])
+      if (!rows[0]?.locked)
+        throw new MigrationTargetProblem('Another switchyard migrate-store is running on this database. Wait for it to finish, or stop it.')
+      target = new MigrationTarget(describeAddress(address), database, guard)
+      return target
+    } finally {
+      if (target === undefined) {
+        guard?.destroy()
+        database.close()
       }
-    } catch (error) {
-      database.close()
-      throw error
     }
   }
 

@@ -1,5 +1,6 @@
 // The row port of replays, in the writing thread. Nobody else writes during its transaction, so no locks are needed.
 
+import { isTrue } from '../../encoding/sql.ts'
 import { LEAD_MS, PENDING_OR_DELIVERED, RELEASED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import {
   type OwedAgain,
@@ -73,21 +74,14 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
     },
 
     sameMessages: (deliveries, { num, bound }) =>
-      deliveries.map((delivery): SameMessage<number> => {
-        const row = same.get(delivery.segment, delivery.index, delivery.destination, delivery.origin, bound, num)
-        const { hasPendingOrDelivered, hasPending, ofJob, newest, parent } = row as {
-          hasPendingOrDelivered: number
-          hasPending: number
-          ofJob: number
-          newest: number | null
-          parent: string | null
-        }
+      deliveries.map(({ segment, index, destination, origin }): SameMessage<number> => {
+        const row = same.get(segment, index, destination, origin, bound, num) as Record<keyof SameMessage<number>, unknown>
         return {
-          hasPendingOrDelivered: hasPendingOrDelivered === 1,
-          hasPending: hasPending === 1,
-          ofJob: ofJob === 1,
-          newest,
-          parent: rowAndIndex(parent ?? ''),
+          hasPendingOrDelivered: isTrue(row.hasPendingOrDelivered),
+          hasPending: isTrue(row.hasPending),
+          ofJob: isTrue(row.ofJob),
+          newest: row.newest as number | null,
+          parent: rowAndIndex((row.parent as string | null) ?? ''),
         }
       }),
 
