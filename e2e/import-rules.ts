@@ -26,6 +26,7 @@ const SHARED_FOLDERS = [
   'destinations',
   'destinations/integration',
   'destinations/port',
+  'destinations/settings',
   'destinations/subscribe',
   'destinations/webhook',
   'destinations/webhook/shaping',

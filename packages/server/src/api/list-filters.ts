@@ -32,3 +32,16 @@ export const MESSAGE_FILTERS = {
   from: optional(queryTime({ description: 'Only messages received at this time or later.' })),
   to: optional(queryTime({ description: 'Only messages received at this time or earlier.' })),
 }
+
+export const DELETION_STATES = ['pending', 'running', 'finished', 'failed'] as const
+
+/** For deletion requests and for the targets of one. */
+export const DELETION_FILTERS = {
+  state: optional(oneOf(DELETION_STATES, { description: 'Only entries in this state.' })),
+  userId: optional(string({ min: 1, description: 'Only entries of this user. Also finds entries that show the user by pseudonym.' })),
+}
+
+export const SUPPRESSION_FILTERS = {
+  userId: optional(string({ min: 1, description: 'Only suppressions of this user.' })),
+  sourceId: optional(string({ min: 1, description: 'Only suppressions for this source.' })),
+}

@@ -27,6 +27,7 @@ import {
   withDefault,
 } from '../api/schema.ts'
 import { KINDS as DESTINATION_KINDS, KIND_SETTINGS } from '../destinations/kinds.ts'
+import { retryOf } from '../destinations/settings/retry-settings.ts'
 import { ApiError } from '../errors.ts'
 import { checkRules } from '../plans/check-rules.ts'
 import type { Destination, Store } from '../store/store.ts'
@@ -36,7 +37,6 @@ import { assertFits, type NewDestinationInput } from './destinations/destination
 import { destinationView } from './destinations/destinations.ts'
 import { definitionToUse } from './destinations/integration-definition.ts'
 import { checkedSettings } from './destinations/patched-settings.ts'
-import { retryOf } from './destinations/retry-settings.ts'
 import { type NEW_PLAN, planView } from './plans/plans.ts'
 import { type ControlParts, type Route, route } from './routes/route.ts'
 import { sourceView } from './sources/sources.ts'

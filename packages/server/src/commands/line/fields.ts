@@ -7,27 +7,36 @@ import type { Query } from '../service/api.ts'
 import { type Call, CommandProblem, EXIT, type Flag } from './command.ts'
 import { PERIOD_FLAGS, periodOf, showFacts, time } from './listing.ts'
 import { optionalId } from './references.ts'
+import { durationText, parseCount, parseDuration } from './times.ts'
 
 const BOOLEANS = ['true', 'false'] as const
 
 type Settings = { readonly fields: Fields }
 
-/** The flags for the fields that are a text, a choice or a boolean. Those that consist of parts need flags of their own. */
+/** The flags for the fields that are a text, a choice, a number or a boolean, also inside objects. Others need flags of their own. */
 export function flagsFor({ fields }: Settings): Record<string, Flag> {
-  return Object.fromEntries(simpleFields(fields).map(([name, schema]) => [flagName(name), flagOf(name, schema)]))
+  return Object.fromEntries(simpleFields(fields).map(({ field, schema }) => [flagName(field), flagOf(field, schema)]))
 }
 
 /** The fields whose flags were given. */
 export function bodyFrom(call: Call, { fields }: Settings): Record<string, unknown> {
   const body: Record<string, unknown> = {}
-  for (const [name, schema] of simpleFields(fields)) {
-    const flag = flagName(name)
-    if (!call.has(flag)) continue
-    const text = call.flag(flag)
-    if (isOfType(schema, 'boolean')) body[name] = text !== 'false'
-    else body[name] = text === '' && isOfType(schema, 'null') ? null : text
+  for (const { field, path, schema } of simpleFields(fields)) {
+    if (!call.has(flagName(field))) continue
+    const parent = path.slice(0, -1).reduce((within, name) => (within[name] ??= {}) as typeof body, body)
+    parent[path.at(-1) as string] = valueOf(call, field, schema)
   }
   return body
+}
+
+function valueOf(call: Call, field: string, schema: JsonSchema): unknown {
+  const flag = flagName(field)
+  const text = call.flag(flag) ?? ''
+  if (isOfType(schema, 'boolean')) return text !== 'false'
+  if (isDuration(field)) return parseDuration(flag, text)
+  if (isOfType(schema, 'integer')) return parseCount(flag, text)
+  if (isOfType(schema, 'number')) return Number(text)
+  return text === '' && isOfType(schema, 'null') ? null : text
 }
 
 /** The same, or a CommandProblem if there are none. */
@@ -84,31 +93,62 @@ export function showResource({ json, out }: Call, fields: Fields, resource: Json
   showFacts(out, facts)
 }
 
-function simpleFields(fields: Fields): [name: string, schema: JsonSchema][] {
-  return Object.entries(fields)
-    .map(([name, schema]): [string, JsonSchema] => [name, schema.toJsonSchema()])
-    .filter(([, schema]) => isOfType(schema, 'string') || isOfType(schema, 'boolean'))
+interface SimpleField {
+  /** `retry-windowMs` for a field of an object. */
+  field: string
+  path: readonly string[]
+  schema: JsonSchema
 }
 
-function flagOf(name: string, schema: JsonSchema): Flag {
-  const { description, enum: values } = schema as { description: string; enum?: readonly string[] }
+function simpleFields(fields: Fields): SimpleField[] {
+  return Object.entries(fields).flatMap(([name, schema]) => simpleParts([name], schema.toJsonSchema()))
+}
+
+function simpleParts(path: readonly string[], schema: JsonSchema): SimpleField[] {
+  if (isOfType(schema, 'string', 'boolean', 'integer', 'number')) return [{ field: path.join('-'), path, schema }]
+  const parts = Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>)
+  return parts.flatMap(([name, part]) => simpleParts([...path, name], part))
+}
+
+function flagOf(field: string, schema: JsonSchema): Flag {
+  const { description, enum: values, default: fallback } = schema as { description: string; enum?: readonly string[]; default?: unknown }
   // A switch that is off by default needs no value.
   if (isOfType(schema, 'boolean'))
-    return schema['default'] === false ? { placeholder: null, description } : { placeholder: 'BOOLEAN', description, values: BOOLEANS }
+    return fallback === false ? { placeholder: null, description } : { placeholder: 'BOOLEAN', description, values: BOOLEANS }
+  if (isOfType(schema, 'integer', 'number')) return numberFlag(field, schema as NumberSchema)
   return {
-    placeholder: flagName(name).replaceAll('-', '_').toUpperCase(),
+    placeholder: flagName(field).replaceAll('-', '_').toUpperCase(),
     description: isOfType(schema, 'null') && !('default' in schema) ? `${description} An empty text removes it.` : description,
     ...(values === undefined ? {} : { values }),
   }
 }
 
-function isOfType({ type }: JsonSchema, wanted: string): boolean {
-  return Array.isArray(type) ? type.includes(wanted) : type === wanted
+type NumberSchema = { description: string; minimum: number; maximum: number; default?: number }
+
+function numberFlag(field: string, { description, minimum, maximum, default: fallback }: NumberSchema): Flag {
+  const text = isDuration(field) ? durationText : String
+  return {
+    placeholder: isDuration(field) ? 'DURATION' : 'NUMBER',
+    description: `${description} From ${text(minimum)} to ${text(maximum)}.`,
+    ...(fallback === undefined ? {} : { defaultText: text(fallback) }),
+  }
 }
 
-/** requireOAuth → require-oauth */
+/** A duration is in milliseconds, and its field has a name such as `windowMs`. */
+function isDuration(field: string): boolean {
+  return field.endsWith('Ms')
+}
+
+function isOfType({ type }: JsonSchema, ...wanted: readonly string[]): boolean {
+  return wanted.some((each) => (Array.isArray(type) ? type.includes(each) : type === each))
+}
+
+/** requireOAuth → require-oauth, timeoutMs → timeout */
 function flagName(field: string): string {
-  return field.replaceAll(/(?<=[a-z])[A-Z]/g, '-$&').toLowerCase()
+  return field
+    .replace(/Ms$/, '')
+    .replaceAll(/(?<=[a-z])[A-Z]/g, '-$&')
+    .toLowerCase()
 }
 
 /** writeKeys → write keys */

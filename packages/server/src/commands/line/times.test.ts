@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { CommandProblem } from './command.ts'
-import { formatDuration, parseCount, parseDuration, parseTimeFlag } from './times.ts'
+import { durationText, formatDuration, parseCount, parseDuration, parseTimeFlag } from './times.ts'
 
 test('durations in every unit', () => {
   const cases: [string, number][] = [
@@ -35,4 +35,9 @@ test('whole numbers from a minimum', () => {
 
 test('durations are formatted for people', () => {
   assert.deepEqual([1.23, 15.6, 1_234, 300_000, 14_400_000].map(formatDuration), ['1.2 ms', '16 ms', '1.2 s', '5 min', '4 h'])
+})
+
+test('durations are written as flags take them', () => {
+  const texts = [0, 100, 1_500, 5_000, 14_400_000, 86_400_000].map(durationText)
+  assert.deepEqual(texts, ['0s', '100ms', '1500ms', '5s', '4h', '1d'])
 })

@@ -3,11 +3,18 @@
 import { isoTime, parseTime } from '@switchyard/protocol'
 import { CommandProblem, EXIT } from '../service/problem.ts'
 
-const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+/** The largest first. */
+const UNITS_MS: Record<string, number> = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 }
 
 export function durationMs(text: string): number | undefined {
   const [, amount, unit] = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d|w)$/.exec(text.trim()) ?? []
   return amount === undefined || unit === undefined ? undefined : Math.round(Number(amount) * (UNITS_MS[unit] as number))
+}
+
+/** 14_400_000 → 4h: in the largest unit that gives a whole number. */
+export function durationText(ms: number): string {
+  const [unit, size] = Object.entries(UNITS_MS).find(([, each]) => each <= ms && ms % each === 0) ?? ['s', 1_000]
+  return `${ms / size}${unit}`
 }
 
 /** Parses the value of a flag to milliseconds. `flag` is its name without dashes. */

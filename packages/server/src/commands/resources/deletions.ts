@@ -1,12 +1,14 @@
 // `switchyard deletions` and `switchyard suppressions`: deletion requests of users, and users whose new messages are dropped.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { DELETION_FILTERS, SUPPRESSION_FILTERS } from '../../api/list-filters.ts'
 import { type Argument, type Call, type Command, EXIT, type ExitCode, type Flag } from '../line/command.ts'
+import { filterFlags, filtersFrom } from '../line/fields.ts'
 import { readText } from '../line/input.ts'
 import { type Column, LIMIT_FLAG, showFacts, showNewest, showResult, state, time } from '../line/listing.ts'
 import { at, idsOf, optionalId } from '../line/references.ts'
 import { newestCommand } from '../line/resource-commands.ts'
-import { pause, type Query } from '../service/api.ts'
+import { pause } from '../service/api.ts'
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
@@ -23,11 +25,6 @@ const TARGET_COLUMNS: readonly Column[] = [
   ['state', ({ state }) => state],
   ['delivery', ({ deliveryId }) => deliveryId],
 ]
-const STATES = ['pending', 'running', 'finished', 'failed']
-const FILTER_FLAGS: Readonly<Record<string, Flag>> = {
-  state: { placeholder: 'STATE', description: 'Only entries in this state.', values: STATES },
-  'user-id': { placeholder: 'USER_ID', description: 'Only entries for the user with this userId.' },
-}
 const USER_IDS: Argument = {
   name: 'USER_ID',
   description: 'The userId of a user. Use - for stdin or @FILE to read several, one per line.',
@@ -47,10 +44,10 @@ export const DELETION_COMMANDS: readonly Command[] = [
   newestCommand({
     name: 'deletions list',
     summary: 'List deletion requests, newest first',
-    flags: FILTER_FLAGS,
+    flags: filterFlags(DELETION_FILTERS),
     examples: ['switchyard deletions --user-id user-1'],
     path: '/api/deletions',
-    query: filtersOf,
+    query: (call) => filtersFrom(call, DELETION_FILTERS),
     columns: COLUMNS,
     none: 'No deletion requests match.',
   }),
@@ -76,7 +73,7 @@ export const DELETION_COMMANDS: readonly Command[] = [
     details: 'With --json, the output is the request with its first targets; --state, --user-id and --limit have no effect.',
     flags: {
       wait: WAIT_FLAG,
-      ...FILTER_FLAGS,
+      ...filterFlags(DELETION_FILTERS),
       ...LIMIT_FLAG,
     },
     async run(call) {
@@ -90,12 +87,9 @@ export const SUPPRESSION_COMMANDS: readonly Command[] = [
   newestCommand({
     name: 'suppressions list',
     summary: 'List users whose new messages are dropped',
-    flags: {
-      'user-id': { placeholder: 'USER_ID', description: 'Only entries for the user with this userId.' },
-      source: { placeholder: 'SOURCE', description: 'Only entries for this source, by id or name.' },
-    },
+    flags: filterFlags(SUPPRESSION_FILTERS),
     path: '/api/suppressions',
-    query: async ({ api, flag }) => ({ userId: flag('user-id'), sourceId: await optionalId(api, 'source', flag('source')) }),
+    query: (call) => filtersFrom(call, SUPPRESSION_FILTERS),
     columns: [
       ['user', ({ userId }) => userId],
       ['source', ({ sourceId }) => sourceId],
@@ -130,10 +124,6 @@ export const SUPPRESSION_COMMANDS: readonly Command[] = [
   },
 ]
 
-function filtersOf({ flag }: Call): Query {
-  return { state: flag('state'), userId: flag('user-id') }
-}
-
 /** The users and sources of a request. */
 async function usersOf({ api, arguments: given, flags }: Call): Promise<{ userIds: string[]; sourceIds?: string[] }> {
   const userIds: string[] = []
@@ -164,7 +154,8 @@ async function show(call: Call, deletion: JsonObject): Promise<ExitCode> {
     ['created', time(createdAt)],
   ])
   call.out.line('')
-  await showNewest(call, at`/api/deletions/${String(id)}/targets`, filtersOf(call), TARGET_COLUMNS, 'There are no destinations to notify.')
+  const filters = await filtersFrom(call, DELETION_FILTERS)
+  await showNewest(call, at`/api/deletions/${String(id)}/targets`, filters, TARGET_COLUMNS, 'There are no destinations to notify.')
   return EXIT.ok
 }
 

@@ -2,7 +2,9 @@
 // the command line is handled here: durations, secrets read from elsewhere, and lists that keep the entries that are not given.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { COMMON_SETTINGS } from '../../destinations/settings/common-settings.ts'
 import { type Argument, type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { bodyFrom, flagsFor } from '../line/fields.ts'
 import { readEnvironment, readFileText, readObjectFile, readSecret, readText } from '../line/input.ts'
 import { idOf, idsOf, resourcePath } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
@@ -15,6 +17,14 @@ export const DESTINATION_ARGUMENT: Argument = { name: 'DESTINATION', description
 
 export function destinationPath(call: Call): Promise<string> {
   return resourcePath(call, 'destination')
+}
+
+/** The settings of all kinds whose values are given as they are. */
+const { historical, includeViolations } = COMMON_SETTINGS.patch.fields
+const SIMPLE = { fields: { ...numbers(COMMON_SETTINGS.patch.fields), historical, includeViolations } }
+
+function numbers({ batch, retry, maxInFlight }: typeof COMMON_SETTINGS.create.fields | typeof COMMON_SETTINGS.patch.fields) {
+  return { batch, retry, maxInFlight }
 }
 
 export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
@@ -57,17 +67,8 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
     description:
       'The subscriptions of an integration: a JSON or YAML file with the key `subscriptions`, a list of objects with name, action, subscribe, mapping and enabled. - reads stdin. Replaces all current subscriptions.',
   },
-  'batch-size': { placeholder: 'NUMBER', description: 'The maximum number of messages in one request; 1 turns batching off.' },
-  'batch-bytes': { placeholder: 'NUMBER', description: 'The maximum size of a request body in bytes.' },
-  'batch-linger': { placeholder: 'DURATION', description: 'How long to wait for more messages before sending a batch that is not full.' },
+  ...flagsFor(SIMPLE),
   timeout: { placeholder: 'DURATION', description: 'The timeout of one attempt, at most 5s; for an integration at most 30s.' },
-  'retry-window': { placeholder: 'DURATION', description: 'How long to retry a delivery: 1s to 14d, by default 4h.' },
-  'retry-initial': { placeholder: 'DURATION', description: 'The longest wait after the first attempt: 100ms to 1h, by default 5s.' },
-  'retry-max': { placeholder: 'DURATION', description: 'The longest wait between two attempts: at most 24h, by default 10m.' },
-  'retry-factor': {
-    placeholder: 'NUMBER',
-    description: 'The factor by which each wait is longer than the one before: 1 to 10, by default 2.',
-  },
   'retry-status': {
     placeholder: 'STATUS',
     description: 'An HTTP status to retry in addition to the usual ones. Replaces the current list; none empties it.',
@@ -82,13 +83,6 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
     placeholder: 'DESTINATION',
     description:
       'The dead-letter destination, by id or name: it gets the messages whose delivery to this destination fails or expires. Use none to remove it.',
-  },
-  'max-in-flight': { placeholder: 'NUMBER', description: 'The maximum number of concurrent requests.' },
-  historical: { placeholder: 'BOOLEAN', description: 'Whether to send messages older than 24 h.', values: ['true', 'false'] },
-  'include-violations': {
-    placeholder: 'BOOLEAN',
-    description: 'Whether to send violations of the tracking plan with a message, in context.violations.',
-    values: ['true', 'false'],
   },
   'allow-type': { placeholder: 'TYPE', description: 'Send only messages of this type.', many: true, values: TYPES },
   'deny-type': { placeholder: 'TYPE', description: 'Do not send messages of this type.', many: true, values: TYPES },
@@ -119,6 +113,12 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   ...AUTH_FLAGS,
 }
 
+/** The same, with the defaults of a new destination. */
+export const NEW_DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
+  ...DESTINATION_FLAGS,
+  ...flagsFor({ fields: numbers(COMMON_SETTINGS.create.fields) }),
+}
+
 /** Builds the request body from the flags. `before` is the current destination, whose other headers and lists are kept. */
 export async function destinationBody(call: Call, before?: JsonObject): Promise<Record<string, unknown>> {
   const { api, flags } = call
@@ -128,28 +128,14 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
       .filter((where) => where === '-' || where.endsWith('=-')).length > 1
   )
     throw new CommandProblem('Only one flag can read stdin (-).', EXIT.usage)
-  const body: Record<string, unknown> = {}
-  const set = (name: string, flag: string, read: (flag: string, text: string) => unknown): void => {
-    const text = call.flag(flag)
-    if (text !== undefined) body[name] = read(flag, text)
-  }
+  const body = { ...bodyFrom(call, SIMPLE), ...numbered(call, 'timeoutMs', 'timeout', parseDuration) }
   if (flags('source').length > 0) body['sourceIds'] = await idsOf(api, 'source', flags('source'))
-  set('timeoutMs', 'timeout', parseDuration)
-  set('maxInFlight', 'max-in-flight', parseCount)
-  set('historical', 'historical', (_flag, text) => text === 'true')
-  set('includeViolations', 'include-violations', (_flag, text) => text === 'true')
   const subscribe = call.flag('subscribe')
   if (subscribe !== undefined) body['subscribe'] = subscribe === 'none' ? null : (await readText('--subscribe', subscribe)).trim()
   const deadLetter = call.flag('dead-letter')
   if (deadLetter !== undefined) body['deadLetter'] = deadLetter === 'none' ? null : await idOf(api, 'destination', deadLetter)
-  const retry = retryOf(call)
-  if (Object.keys(retry).length > 0) body['retry'] = retry
-  const batch = {
-    ...numbered(call, 'size', 'batch-size', parseCount),
-    ...numbered(call, 'bytes', 'batch-bytes', parseCount),
-    ...numbered(call, 'lingerMs', 'batch-linger', parseDuration),
-  }
-  if (Object.keys(batch).length > 0) body['batch'] = batch
+  const statuses = { ...statusesOf(call, 'retryStatuses', 'retry-status'), ...statusesOf(call, 'failStatuses', 'fail-status') }
+  if (Object.keys(statuses).length > 0) body['retry'] = { ...(body['retry'] as object | undefined), ...statuses }
   Object.assign(body, headersOf(call, before), filterOf(call, before), await secretsOf(call))
   Object.assign(body, await settingsOf(call), await subscriptionsOf(call))
   Object.assign(body, await requestOf(call), await transformationOf(call, before), await authOf(call, before), tlsOf(call, before))
@@ -185,20 +171,9 @@ async function subscriptionsOf({ flag }: Call): Promise<{ subscriptions?: unknow
   return { subscriptions }
 }
 
-function retryOf(call: Call): Record<string, unknown> {
-  const factor = call.flag('retry-factor')
-  const statuses = (name: string, flag: string): Record<string, number[]> => {
-    const given = call.flags(flag)
-    return given.length === 0 ? {} : { [name]: given.filter((text) => text !== 'none').map((text) => parseCount(flag, text)) }
-  }
-  return {
-    ...numbered(call, 'windowMs', 'retry-window', parseDuration),
-    ...numbered(call, 'initialMs', 'retry-initial', parseDuration),
-    ...numbered(call, 'maxMs', 'retry-max', parseDuration),
-    ...(factor === undefined ? {} : { factor: Number(factor) }),
-    ...statuses('retryStatuses', 'retry-status'),
-    ...statuses('failStatuses', 'fail-status'),
-  }
+function statusesOf({ flags }: Call, name: string, flag: string): Record<string, number[]> {
+  const given = flags(flag)
+  return given.length === 0 ? {} : { [name]: given.filter((text) => text !== 'none').map((text) => parseCount(flag, text)) }
 }
 
 async function requestOf({ flag }: Call): Promise<{ request?: JsonObject | null }> {

@@ -10,7 +10,7 @@ import { at } from '../line/references.ts'
 import { deleteCommand, listCommand, showCommand } from '../line/resource-commands.ts'
 import { formatDuration } from '../line/times.ts'
 import { ApiProblem } from '../service/api.ts'
-import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath } from './destination-flags.ts'
+import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath, NEW_DESTINATION_FLAGS } from './destination-flags.ts'
 import { VERSION_COMMANDS } from './destination-versions.ts'
 
 const SAMPLE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
@@ -51,7 +51,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
         placeholder: 'SLUG',
         description: 'Create an integration instead of a webhook. `switchyard catalog` lists the slugs.',
       },
-      ...DESTINATION_FLAGS,
+      ...NEW_DESTINATION_FLAGS,
       source: {
         placeholder: 'SOURCE',
         description: 'A source whose messages the destination receives, by id or name.',

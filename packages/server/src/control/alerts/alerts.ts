@@ -6,6 +6,7 @@ import type { Incident } from '../../alerts/incidents.ts'
 import type { Rule } from '../../alerts/rules/rule.ts'
 import { RULES } from '../../alerts/rules/rules.ts'
 import { RULE_IDS } from '../../api/alert-rule-ids.ts'
+import { readOnly, resource } from '../../api/resources/resource.ts'
 import {
   anyObject,
   array,
@@ -23,6 +24,7 @@ import {
   shown,
   string,
   time,
+  withDefault,
 } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { type Configuration, SYSTEM_SOURCE } from '../../store/store.ts'
@@ -139,26 +141,25 @@ const ALERTS_PATCH = object({
   ),
 })
 
-const MUTE = object(
+const MUTE = resource(
   {
-    id: string(),
-    rule: nullable(RULE),
-    sourceId: nullable(string()),
-    destinationId: nullable(string()),
-    until: time(),
-    note: nullable(string()),
-    createdAt: time(),
-    createdBy: object({ id: string(), name: string() }),
+    id: readOnly(string()),
+    rule: withDefault(nullable(RULE), null),
+    sourceId: withDefault(nullable(string({ min: 1, max: 100, description: 'Only incidents about this source.' })), null),
+    destinationId: withDefault(nullable(string({ min: 1, max: 100, description: 'Only incidents about this destination.' })), null),
+    until: {
+      create: optional(time({ description: 'When the mute ends, at most a year from now. Send either this or `minutes`.' })),
+      view: time(),
+    },
+    note: withDefault(nullable(string({ max: 500, description: 'Why, for other people.' })), null),
+    createdAt: readOnly(time()),
+    createdBy: readOnly(object({ id: string(), name: string() })),
   },
   { title: 'Mute', description: 'Incidents that match a mute are recorded, but no alert is sent about them until the mute ends.' },
 )
 const NEW_MUTE = object({
-  rule: optional(nullable(RULE)),
-  sourceId: optional(nullable(string({ min: 1, max: 100, description: 'Only incidents about this source.' }))),
-  destinationId: optional(nullable(string({ min: 1, max: 100, description: 'Only incidents about this destination.' }))),
-  until: optional(time({ description: 'When the mute ends, at most a year from now. Send either this or `minutes`.' })),
+  ...MUTE.create.fields,
   minutes: optional(integer({ min: 1, max: MAX_MUTE_MINUTES, description: 'For how long.' })),
-  note: optional(nullable(string({ max: 500, description: 'Why, for other people.' }))),
 })
 
 const TEST_ANSWER = object({
@@ -239,7 +240,7 @@ function muteRoutes({ store, clock, alerts }: ControlParts): Route[] {
   return [
     route('GET', '/alerts/mutes', {
       summary: 'List the mutes that have not ended',
-      answer: listAnswer(MUTE),
+      answer: listAnswer(MUTE.view),
       async handle() {
         const mutes = await running(alerts).settings.mutes(clock.wallMs())
         return { data: mutes.map((mute) => muteView(mute, store.configuration())), next: null }
@@ -250,10 +251,10 @@ function muteRoutes({ store, clock, alerts }: ControlParts): Route[] {
       description: 'Incidents are still recorded. If an incident is still open when the mute ends, the alert is sent then.',
       body: NEW_MUTE,
       status: 201,
-      answer: MUTE,
+      answer: MUTE.view,
       errors: ['source_not_found', 'destination_not_found'],
       async handle({ body, actor }) {
-        const { rule = null, sourceId = null, destinationId = null, note = null } = body
+        const { rule, sourceId, destinationId, note } = body
         const { sources, destinations } = store.configuration()
         if (sourceId !== null && destinationId !== null)
           throw invalidField('destinationId', 'cannot be combined with sourceId. Send only one of them')
@@ -395,5 +396,5 @@ function muteView(mute: Mute, { sources }: Configuration) {
   const { subjectId } = mute
   const isSource = subjectId !== null && sources.has(subjectId)
   const subject = { sourceId: isSource ? subjectId : null, destinationId: isSource ? null : subjectId }
-  return shown(MUTE, { ...mute, ...subject }) as Infer<typeof MUTE>
+  return shown(MUTE.view, { ...mute, ...subject }) as Infer<typeof MUTE.view>
 }

@@ -2,10 +2,11 @@
 // deletion request by its id and to a user by a pseudonym.
 
 import { MAX_MESSAGE_BYTES } from '@switchyard/protocol'
+import { DELETION_FILTERS, DELETION_STATES, SUPPRESSION_FILTERS } from '../../api/list-filters.ts'
 import { array, boolean, integer, invalidField, nullable, object, oneOf, optional, string, time, withDefault } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import type { Privacy } from '../../ingest/privacy/privacy.ts'
-import type { Configuration, DeletionDetail, DeletionState, NewAuditEntry, NewDeletion, NewSuppressions, Store } from '../../store/store.ts'
+import type { Configuration, DeletionDetail, NewAuditEntry, NewDeletion, NewSuppressions, Store } from '../../store/store.ts'
 import { audited } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
@@ -13,8 +14,6 @@ import { checkSources } from '../sources/sources.ts'
 
 /** The maximum number of rows that one request may write. It writes them in one commit, and other writes wait for it. */
 const MAX_ROWS = 50_000
-
-const STATES = ['pending', 'running', 'finished', 'failed'] as const satisfies readonly DeletionState[]
 
 const USERS = {
   userIds: array(string({ min: 1, max: MAX_MESSAGE_BYTES }), {
@@ -36,18 +35,13 @@ const NEW_DELETION = object({
 })
 const NEW_SUPPRESSIONS = object(USERS)
 
-const FILTERS = {
-  state: optional(oneOf(STATES, { description: 'Only entries in this state.' })),
-  userId: optional(string({ min: 1, description: 'Only entries of this user. Also finds entries that show the user by pseudonym.' })),
-}
-
 const SUMMARY_FIELDS = {
   id: string(),
   createdAt: time(),
   suppress: boolean({ description: 'Whether new messages of the users are dropped as well.' }),
   userCount: integer({ description: 'The number of user ids in the request, including their hashes for sources that hash user ids.' }),
   sourceIds: array(string()),
-  state: oneOf(STATES),
+  state: oneOf(DELETION_STATES),
   purged: integer({ description: 'The number of stored messages deleted so far.' }),
 }
 const TARGET = object({
@@ -57,7 +51,7 @@ const TARGET = object({
     string({ description: 'The destination that receives the delete message; null if the source has no enabled destination.' }),
   ),
   deliveryId: nullable(string({ description: 'The id of the delivery of the delete message; null if there is none.' })),
-  state: oneOf(STATES),
+  state: oneOf(DELETION_STATES),
 })
 const DELETION_SUMMARY = object(SUMMARY_FIELDS, { title: 'DeletionSummary' })
 const DELETION = object({
@@ -76,10 +70,6 @@ const SUPPRESSION = object(
   { userId: string(), sourceId: string(), since: time({ description: 'When the suppression started.' }) },
   { title: 'Suppression' },
 )
-const SUPPRESSION_FILTERS = {
-  userId: optional(string({ min: 1, description: 'Only suppressions of this user.' })),
-  sourceId: optional(string({ min: 1, description: 'Only suppressions for this source.' })),
-}
 const REMOVAL_QUERY = object({
   userId: string({ min: 1, description: 'The user whose messages are accepted again.' }),
   sourceId: optional(string({ min: 1, description: 'Ends the suppression for this source only. If left out, it ends for all sources.' })),
@@ -93,7 +83,7 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
   return [
     route('GET', '/deletions', {
       summary: 'List deletion requests, newest first',
-      query: listQuery(FILTERS),
+      query: listQuery(DELETION_FILTERS),
       answer: listAnswer(DELETION_SUMMARY),
       async handle({ query }) {
         const { state, userId } = query
@@ -133,7 +123,7 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
     }),
     route('GET', '/deletions/:id/targets', {
       summary: 'List the state of a deletion request per user, source and destination',
-      query: listQuery(FILTERS),
+      query: listQuery(DELETION_FILTERS),
       answer: listAnswer(TARGET),
       errors: ['deletion_not_found'],
       async handle({ params, query }) {

@@ -2,18 +2,9 @@
 // under the lock that all changes take, because another request or another node may change the destinations that it leads to.
 
 import { listed } from '../../api/listed.ts'
-import { invalidField, nullable, string } from '../../api/schema.ts'
+import { invalidField } from '../../api/schema.ts'
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import type { Configuration } from '../../store/store.ts'
-
-export const DEAD_LETTER = nullable(
-  string({
-    min: 1,
-    max: 100,
-    description:
-      'The id of the dead-letter destination. For each delivery that fails or expires, a message of the type `dead_letter`, which contains the original message, is sent there. Null for none.',
-  }),
-)
 
 const ACCEPTING = listed(
   Object.values(KINDS).flatMap(({ acceptsDeadLetters, noun }) => (acceptsDeadLetters ? [noun.one] : [])),

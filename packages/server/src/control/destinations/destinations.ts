@@ -13,14 +13,14 @@ import {
   oneOf,
   optional,
   record,
-  shown,
   string,
   time,
-  variants,
   withDefault,
 } from '../../api/schema.ts'
 import type { DestinationHealth, SentRequest } from '../../delivery/delivery.ts'
-import { KINDS, kindOf } from '../../destinations/kinds.ts'
+import { kindOf } from '../../destinations/kinds.ts'
+import { COMMON_SETTINGS } from '../../destinations/settings/common-settings.ts'
+import { retryOf } from '../../destinations/settings/retry-settings.ts'
 import { ApiError } from '../../errors.ts'
 import { type Actor, type Audit, CLASSIC, type Destination, type NewDestination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
@@ -34,47 +34,13 @@ import { dueTime } from '../routes/times.ts'
 import { checkSources } from '../sources/sources.ts'
 import { assertLoadable } from './code-check.ts'
 import { CONTENT_HEALTH, contentHealth } from './content-health.ts'
-import { checkDeadLetter, DEAD_LETTER } from './dead-letter-setting.ts'
-import { BATCH_VIEW, DESTINATION_PATCH, FILTER_VIEW, NEW_DESTINATION, SUBSCRIBE } from './destination-settings.ts'
+import { checkDeadLetter } from './dead-letter-setting.ts'
+import { DESTINATION, DESTINATION_PATCH, NEW_DESTINATION } from './destination-settings.ts'
 import { checkDuplicate, DESTINATION_QUERY } from './duplicates.ts'
 import { definitionToUse, installedDefinition } from './integration-definition.ts'
 import { checkedSettings, patchedSettings } from './patched-settings.ts'
-import { retryOf, SHOWN_RETRY_SETTINGS } from './retry-settings.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
-import { contentToRestore, SHOWN_VERSION } from './versions.ts'
-
-const SHOWN = {
-  id: string(),
-  name: string(),
-  enabled: boolean({
-    description: 'If false, new messages are not sent to the destination, and its pending deliveries wait until it is enabled again.',
-  }),
-  paused: boolean({ description: 'If true, nothing is sent to the destination. New messages stay pending until it is resumed.' }),
-  sourceIds: array(string(), { description: 'The sources whose messages are sent to the destination.' }),
-  batch: BATCH_VIEW,
-  timeoutMs: integer({ description: 'The timeout of one attempt, from connecting to the end of the response.' }),
-  ...SHOWN_RETRY_SETTINGS,
-  deadLetter: DEAD_LETTER,
-  maxInFlight: integer({ description: 'The maximum number of requests in flight.' }),
-  historical: boolean({
-    description: 'Whether historical messages are sent, whose timestamp is more than 24 hours before they were received.',
-  }),
-  includeViolations: boolean({
-    description:
-      'Whether a message that differs from the tracking plan of its source is sent with the list of violations, in `context.violations`.',
-  }),
-  filter: FILTER_VIEW,
-  subscribe: SUBSCRIBE,
-  version: SHOWN_VERSION,
-  createdAt: time(),
-}
-
-const COMMON = object(SHOWN)
-export const DESTINATION = variants(
-  'type',
-  Object.fromEntries(Object.values(KINDS).map(({ type, shownSettings }) => [type, { ...SHOWN, ...shownSettings }])),
-  { title: 'Destination', description: 'A webhook or an integration that messages are sent to.' },
-)
+import { contentToRestore } from './versions.ts'
 
 const TEST = object({ type: withDefault(oneOf(SAMPLE_TYPES, { description: 'The type of the sample message.' }), 'track') })
 const TEST_ANSWER = object({
@@ -335,8 +301,8 @@ function destinationAudit(actor: Actor, action: string): Audit<Destination> {
 }
 
 export function destinationView(destination: Destination): JsonObject {
-  const { type, includeViolations = false, retry, retryWindowMs: windowMs } = destination
+  const { type, timeoutMs, retry, retryWindowMs: windowMs } = destination
   // The settings of the kind are only in what the kind shows, because they contain secrets.
-  const common = shown(COMMON, { ...destination, includeViolations, retry: { windowMs, ...retry } }) as JsonObject
-  return { ...common, type, ...kindOf(destination).show(destination) }
+  const common = COMMON_SETTINGS.viewOf({ ...destination, retry: { windowMs, ...retry } })
+  return { ...common, timeoutMs, type, ...kindOf(destination).show(destination) }
 }

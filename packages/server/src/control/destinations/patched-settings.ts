@@ -4,12 +4,12 @@
 import { invalidField } from '../../api/schema.ts'
 import { KINDS } from '../../destinations/kinds.ts'
 import type { GivenSettings, MoveContext, SettingsContext } from '../../destinations/port/kind.ts'
+import { retryOf } from '../../destinations/settings/retry-settings.ts'
 import { ApiError } from '../../errors.ts'
 import type { Configuration, Destination, DestinationType, NewDestination } from '../../store/store.ts'
 import { checkSources } from '../sources/sources.ts'
 import { checkDeadLetter } from './dead-letter-setting.ts'
 import { assertFits, type DestinationPatch } from './destination-settings.ts'
-import { retryOf } from './retry-settings.ts'
 import type { RestoredVersion } from './versions.ts'
 
 /** Throws if the schema accepts settings that do not fit together. `before` is undefined for a new destination. */

@@ -23,10 +23,6 @@ export const VERSION_FIELD = integer({
   description:
     'The number of a version to restore. The destination gets the `request` and `transformation`, or the `subscriptions`, of that version, as a new version. Cannot be combined with any of them.',
 })
-export const SHOWN_VERSION = integer({
-  description:
-    'The number of the current version of `request` and `transformation`, or of `subscriptions`. Each change of one of them creates a new version.',
-})
 
 const VERSION = object(
   {

@@ -1,12 +1,12 @@
 // The retry policy of a destination: the `retry` object of requests and responses, and `retryWindowMs`, the older name of `retry.windowMs`.
 
 import { array, type Infer, integer, invalidField, nullable, number, object, optional, patchOf, withDefault } from '../../api/schema.ts'
-import { CLASSIC, type Destination } from '../../store/store.ts'
+import { CLASSIC, type Destination } from '../../model/configuration.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-export const RETRY_WINDOW_MS = 4 * HOUR_MS
+const RETRY_WINDOW_MS = 4 * HOUR_MS
 
 const STATUSES = { max: 100, identity: String }
 /** A 2xx answer is always a success, and a 1xx answer is never the last one. */
@@ -23,7 +23,7 @@ const FIELDS = {
     min: 100,
     max: DAY_MS,
     description:
-      'The longest wait between two attempts, at least `initialMs`. If you send only `initialMs` and it is larger, `maxMs` is raised to it.',
+      'The longest wait between two attempts. If you raise only the wait after the first attempt above it, it is raised as well.',
   }),
   factor: number({ min: 1, max: 10, description: 'Each wait is this many times as long as the one before.' }),
   retryStatuses: array(STATUS, { ...STATUSES, description: 'HTTP statuses that are retried in addition to the usual ones.' }),
@@ -53,18 +53,16 @@ const RETRY = object(
 )
 
 export const RETRY_SETTINGS = {
-  retry: optional(withDefault(RETRY, DEFAULTS)),
-  retryWindowMs: optional(
-    integer({ min: 1_000, max: 14 * DAY_MS, description: 'Another name of `retry.windowMs`. Send only one of them.' }),
-  ),
-}
-
-/** In an update, `retry: null` restores the default policy. */
-export const RETRY_PATCH = optional(nullable(object(patchOf(FIELDS))))
-
-export const SHOWN_RETRY_SETTINGS = {
-  retry: object(FIELDS, { description: 'The retry policy: when a delivery is attempted again after a failed attempt.' }),
-  retryWindowMs: integer({ description: 'The same as `retry.windowMs`.' }),
+  retry: {
+    create: optional(withDefault(RETRY, DEFAULTS)),
+    /** Null restores the default policy. */
+    patch: nullable(object(patchOf(FIELDS))),
+    view: object(FIELDS, { description: 'The retry policy: when a delivery is attempted again after a failed attempt.' }),
+  },
+  retryWindowMs: {
+    create: optional(integer({ min: 1_000, max: 14 * DAY_MS, description: 'Another name of `retry.windowMs`. Send only one of them.' })),
+    view: integer({ description: 'The same as `retry.windowMs`.' }),
+  },
 }
 
 interface Given {
