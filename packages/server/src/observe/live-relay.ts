@@ -4,7 +4,7 @@
 
 import type { Channel, Nodes } from '../store/store.ts'
 import { backgroundTimer, type SetTimer } from '../timing/timers.ts'
-import type { LiveEvent, LiveFeed, LiveFilter, Relay } from './live.ts'
+import { FILTER_FIELDS, type LiveEvent, type LiveFeed, type LiveFilter, type Relay } from './live.ts'
 
 const KEY = 'live'
 const SEND_EVERY_MS = 250
@@ -12,7 +12,6 @@ const SEND_EVERY_MS = 250
 const LARGE_BYTES = 2_000
 /** The number of channel messages per interval. It also limits the events that wait for the next interval. */
 const MESSAGES_PER_TURN = 2
-const FIELDS = ['sourceId', 'destinationId', 'type', 'messageId', 'event', 'userId', 'what'] as const
 const EVENTS = new Set(['accepted', 'rejected', 'attempt'])
 const MAX_FILTERS = 100
 const FIELD_CHARACTERS = 200
@@ -131,7 +130,7 @@ function read(value: unknown): [string, LiveFilter][] {
   return Object.entries(value).flatMap(([key, given]: [string, unknown]): [string, LiveFilter][] => {
     if (key.length > FIELD_CHARACTERS || typeof given !== 'object' || given === null) return []
     const filter: LiveFilter = {}
-    for (const field of FIELDS) {
+    for (const field of FILTER_FIELDS) {
       const wanted: unknown = (given as Record<string, unknown>)[field]
       if (wanted === undefined) continue
       // An invalid field makes the whole filter invalid. Ignoring the field would show too many events.

@@ -24,6 +24,9 @@ export interface LiveFilter {
   what?: 'accepted' | 'rejected' | 'attempt' | 'failure' | undefined
 }
 
+/** In the order in which the key of a filter is made of them. */
+export const FILTER_FIELDS = ['sourceId', 'destinationId', 'type', 'messageId', 'event', 'userId', 'what'] as const
+
 export interface LiveEvent {
   event: 'accepted' | 'rejected' | 'attempt' | 'dropped'
   /** The data, as JSON. */
@@ -176,8 +179,8 @@ export class LiveFeed implements Watcher {
 }
 
 /** Equal filters have the same key on every node. */
-function keyOf({ sourceId, destinationId, type, messageId, event, userId, what }: LiveFilter): string {
-  const text = JSON.stringify([sourceId, destinationId, type, messageId, event, userId, what].map((each) => each ?? null))
+function keyOf(filter: LiveFilter): string {
+  const text = JSON.stringify(FILTER_FIELDS.map((field) => filter[field] ?? null))
   return createHash('sha256').update(text).digest('base64url').slice(0, 8)
 }
 

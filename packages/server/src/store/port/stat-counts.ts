@@ -61,6 +61,7 @@ export function warningsByCode(counts: Readonly<StatCounts>): Record<string, num
   return byCode(counts, WARNING)
 }
 
+/** The counts whose names begin with a prefix, without it. */
 function byCode(counts: Readonly<StatCounts>, prefix: string): Record<string, number> {
   const codes = Object.entries(counts).filter(([name]) => name.startsWith(prefix))
   return Object.fromEntries(codes.map(([name, count]) => [name.slice(prefix.length), count]))
@@ -68,9 +69,8 @@ function byCode(counts: Readonly<StatCounts>, prefix: string): Record<string, nu
 
 /** Returns null if nothing was measured. */
 export function latencyOf(counts: Readonly<StatCounts>): { p50: number; p95: number; p99: number } | null {
-  const buckets = Object.entries(counts)
-    .filter(([name]) => name.startsWith(LATENCY))
-    .map(([name, count]): [number, number] => [Number(name.slice(LATENCY.length)), count])
+  const buckets = Object.entries(byCode(counts, LATENCY))
+    .map(([bucket, count]): [number, number] => [Number(bucket), count])
     .sort(([a], [b]) => a - b)
   const total = buckets.reduce((sum, [, count]) => sum + count, 0)
   if (total === 0) return null

@@ -17,7 +17,7 @@ import type { MessageContext, StoreContext } from './cluster/store-context.ts'
 import type { Accepting } from './messages/accepting.ts'
 import type { Claiming } from './messages/claiming.ts'
 import { deletionRows, oweDeleteMessages } from './rows/deletion-rows.ts'
-import { Purging, TAIL } from './rows/purging.ts'
+import { Purging, type RequestRow, TAIL } from './rows/purging.ts'
 import { ADVISORY_LOCKS } from './session/advisory-locks.ts'
 import type { Ask } from './session/database.ts'
 import { OLDEST, rowIdAt } from './tables/ids.ts'
@@ -166,14 +166,7 @@ export class Deleting extends Deletions<Change, Written, string> {
   async learn(ask: Ask = this.#context.database.ask): Promise<void> {
     const { idMap, configuration, membership } = this.#context
     const { deleted } = this.#tools
-    const { rows } = await ask<{
-      num: string
-      suppress: boolean
-      every_source: boolean
-      user_ids: string
-      sources: string
-      purge_end: string
-    }>(
+    const { rows } = await ask<RequestRow & { num: string }>(
       `SELECT num, suppress, every_source, user_ids, sources, purge_end FROM deletions
        WHERE (purge_cursor < purge_end OR num > $1) AND NOT pseudonyms AND num <> ALL ($2::bigint[]) ORDER BY num`,
       [rowIdAt(membership.serverMs() - RECENT_MS), [...this.#learnedAt.keys()]],

@@ -20,7 +20,7 @@ import type { StoreContext } from '../cluster/store-context.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import { readText, writeText } from '../session/text-columns.ts'
-import { type RewrittenSegment, rewriteSegments } from '../tables/rewrite-segments.ts'
+import { type RewrittenSegment, rewriteSegments, type SegmentToRewrite } from '../tables/rewrite-segments.ts'
 import { dropPurged } from './quarantine-rows.ts'
 
 /** Longer than a node can take to learn of a new configuration, plus the time to commit messages that it accepted by the old one. */
@@ -45,6 +45,15 @@ const TAIL_IS_OVER = `(NOT suppress OR (${SERVER_MS} > purge_end >> 21 AND (${SE
     AND backend_xid IS NOT NULL AND (extract(epoch FROM xact_start) * 1000)::bigint <= purge_end >> 21))))`
 /** For a row of `deletions`: whether the first scan has finished. */
 const IS_AT_TAIL = `(suppress AND purge_cursor >= purge_end - ${2n * TAIL})`
+
+/** What a row of `deletions` says of the messages to purge. */
+export interface RequestRow {
+  suppress: boolean
+  every_source: boolean
+  user_ids: string
+  sources: string
+  purge_end: string
+}
 
 /** The data that all steps of a purge share. */
 interface Purge {
@@ -123,14 +132,7 @@ export class Purging {
 
   async #read(num: string): Promise<Purge | undefined> {
     const { database } = this.#context
-    const { rows } = await database.query<{
-      suppress: boolean
-      every_source: boolean
-      user_ids: string
-      sources: string
-      purge_end: string
-      last: boolean
-    }>(
+    const { rows } = await database.query<RequestRow & { last: boolean }>(
       `SELECT suppress, every_source, user_ids, sources, purge_end, ${TAIL_IS_OVER} AS last FROM deletions WHERE num = $1 AND purge_cursor < purge_end`,
       [num],
     )
@@ -205,15 +207,7 @@ export class Purging {
     for (const chunk of portions(possible, ({ bytes }) => Math.max(bytes, LEAST_BODY_BYTES), BODY_BYTES_AT_ONCE)) {
       const [first, last] = [(chunk[0] as Found).seq, (chunk.at(-1) as Found).seq]
       // Locks the rows, because the purge of another request may be rewriting them.
-      const { rows } = await ask<{
-        seq: string
-        source: string
-        absent: number[] | null
-        keys: Buffer
-        body: Buffer
-        violations: string | null
-        routes: string
-      }>(
+      const { rows } = await ask<SegmentToRewrite & { source: string }>(
         `SELECT seq, source, absent, keys, body, violations, routes FROM segments WHERE seq = ANY($1::bigint[]) AND seq BETWEEN $2 AND $3 ORDER BY seq FOR UPDATE`,
         [int8s(chunk.map(({ seq }) => seq)), first, last],
       )

@@ -4,13 +4,13 @@
 // tables can be scanned without a lock. One node does this at a time. drop-partition.ts drops a single partition.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type SegmentToTrim, trimSegment } from '../../deletions/purged-content.ts'
+import { trimSegment } from '../../deletions/purged-content.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { type Connection, isLockTimeout } from '../session/connection.ts'
 import { type Ask, transact } from '../session/database.ts'
 import { msOfRowId, rowIdAt } from '../tables/ids.ts'
-import { rewriteSegments } from '../tables/rewrite-segments.ts'
+import { rewriteSegments, type SegmentToRewrite } from '../tables/rewrite-segments.ts'
 import { PartitionDropper } from './drop-partition.ts'
 import { PARTITIONED, type PartitionedTable } from './migrations.ts'
 import { DAY_MS, dayOf, firstKey, partitionedDays, partitionName, preparePartitions } from './partitions.ts'
@@ -109,11 +109,6 @@ async function pinPending(ask: Ask, cutoff: string): Promise<void> {
 
 const SEGMENTS_PER_STEP = 20
 
-interface Row extends Omit<SegmentToTrim, 'absent'> {
-  seq: string
-  absent: number[] | null
-}
-
 /**
  * Removes the content of old messages from segments that are kept only because other messages of theirs are in quarantine. Called after the
  * segments with pending deliveries were pinned.
@@ -140,7 +135,7 @@ async function trimQuarantined(ask: Ask, cutoff: string, isClosed: () => boolean
  * pinned is pending, so its segment is left for the next time.
  */
 async function trim(ask: Ask, segments: readonly string[]): Promise<void> {
-  const { rows } = await ask<Row>(
+  const { rows } = await ask<SegmentToRewrite>(
     'SELECT seq, absent, violations, routes, keys, body FROM segments WHERE seq = ANY($1::bigint[]) ORDER BY seq FOR UPDATE',
     [segments],
   )

@@ -1,10 +1,15 @@
 // Rewrites stored messages of which some were purged or trimmed, with the text of their attempts, for PostgreSQL.
 
 import { purgeAttempts, attemptTextRows as sharedRows } from '../../deletions/purged-attempts.ts'
-import type { PurgedContent } from '../../deletions/purged-content.ts'
+import type { PurgedContent, SegmentToTrim } from '../../deletions/purged-content.ts'
 import type { Ask } from '../session/database.ts'
 import { Columns, plainColumns, statement } from '../session/row-parameters.ts'
 import { sqlOf } from './sql.ts'
+
+export interface SegmentToRewrite extends Omit<SegmentToTrim, 'absent'> {
+  seq: string
+  absent: number[] | null
+}
 
 export interface RewrittenSegment extends PurgedContent {
   seq: string

@@ -4,7 +4,7 @@
 // are added to the ledger's archive in the same transaction, so that the ledger can still be recounted from rows.
 
 import { purgeAttempts } from '../../deletions/purged-attempts.ts'
-import { trimSegment } from '../../deletions/purged-content.ts'
+import { type SegmentToTrim, trimSegment } from '../../deletions/purged-content.ts'
 import { absentIndexes, type Routes, type StoredPart } from '../../encoding/stored-parts.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import { attemptTextRows } from '../rows/deletion-rows.ts'
@@ -129,15 +129,9 @@ export class Retention {
   /** Returns the size of what it rewrote. */
   async #trim(segment: number): Promise<number> {
     const { database } = this.#rows
-    const row = database.prepare('SELECT absent, violations, routes, keys, body FROM segments WHERE seq = ?').get(segment) as {
-      absent: string | null
-      violations: string | null
-      routes: string
-      keys: Uint8Array
-      body: Uint8Array
-    }
+    const row = segmentToTrim(this.#rows, segment)
     const held = this.#rows.all<{ idx: number }>('SELECT idx FROM quarantine WHERE segment = ?', [segment]).map(({ idx }) => idx)
-    const left = trimSegment({ ...row, absent: absentIndexes(row.absent) }, held)
+    const left = trimSegment(row, held)
     if (left === undefined) return 0
     overwriting(database, () =>
       database
@@ -161,6 +155,13 @@ export class Retention {
       if (hasDeletions) this.#rows.run('UPDATE deletion_targets SET final = ? WHERE origin = ?', [state, row.origin])
     }
   }
+}
+
+/** Everything of a segment that a purge may change. */
+export function segmentToTrim(rows: Rows, seq: number): SegmentToTrim {
+  const select = 'SELECT absent, violations, routes, keys, body FROM segments WHERE seq = ?'
+  const [row] = rows.all<SegmentToTrim>(select, [seq]) as [SegmentToTrim]
+  return Object.assign(row, { absent: absentIndexes(row.absent) })
 }
 
 export interface PinnedSegments {

@@ -10,11 +10,11 @@ import { type PurgedSegment, purgeAttempts } from '../../deletions/purged-attemp
 import { isSampleOf, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
-import { absentIndexes } from '../../encoding/stored-parts.ts'
 import { withoutViolations } from '../../encoding/violations-column.ts'
 import { attemptTextRows } from '../rows/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'
 import { dropPurged } from './quarantine-rows.ts'
+import { segmentToTrim } from './retention.ts'
 import type { WriterContext } from './writer-context.ts'
 
 const SEGMENTS_PER_STEP = 500
@@ -92,7 +92,7 @@ export class Purges {
     for (const { seq, source, keys } of segments) {
       const users = purge.users.get(source)
       const possible = users ? candidates(keys, users.hashes) : []
-      if (users && possible.length > 0) purged.push(...this.#purgeSegment(seq, keys, possible, users.ids))
+      if (users && possible.length > 0) purged.push(...this.#purgeSegment(seq, possible, users.ids))
     }
     await purgeAttempts(attemptTextRows(this.#context.rows), purged)
     const count = purged.reduce((sum, { indexes }) => sum + indexes.length, 0)
@@ -106,15 +106,10 @@ export class Purges {
     return { over, end: purge.end }
   }
 
-  #purgeSegment(seq: number, keys: Uint8Array, possible: readonly number[], userIds: ReadonlySet<string>): PurgedSegment<number>[] {
-    const { database } = this.#context
-    const row = database.prepare('SELECT absent, body, violations, routes FROM segments WHERE seq = ?').get(seq) as {
-      absent: string | null
-      body: Uint8Array
-      violations: string | null
-      routes: string
-    }
-    const left = withoutUsers({ body: row.body, keys, absent: absentIndexes(row.absent) }, possible, userIds)
+  #purgeSegment(seq: number, possible: readonly number[], userIds: ReadonlySet<string>): PurgedSegment<number>[] {
+    const { database, rows } = this.#context
+    const row = segmentToTrim(rows, seq)
+    const left = withoutUsers(row, possible, userIds)
     if (left === undefined) return []
     overwriting(database, () => {
       database.prepare('UPDATE segments SET keys = ?, body = ? WHERE seq = ?').run(left.keys, left.body, seq)
