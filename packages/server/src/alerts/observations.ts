@@ -24,7 +24,7 @@ import {
   sourceMinute,
 } from './rules/rule.ts'
 import { RECENT_MINUTES, type SourceTraffic } from './rules/source-silent.ts'
-import { RecentCounts, UsualTrafficOfSources } from './traffic.ts'
+import { recentCounts, usualTrafficOf } from './traffic.ts'
 
 export interface ObservationParts {
   store: Pick<Store, 'books' | 'configuration' | 'nodes' | 'documents' | 'quarantine'>
@@ -64,9 +64,9 @@ interface SeenNode {
 
 export class Observations {
   readonly #parts: ObservationParts
-  readonly #sources: RecentCounts<SourceMinute>
-  readonly #destinations: RecentCounts<DestinationMinute>
-  readonly #usual: UsualTrafficOfSources
+  readonly #readSources: ReturnType<typeof recentCounts<SourceMinute>>
+  readonly #readDestinations: ReturnType<typeof recentCounts<DestinationMinute>>
+  readonly #usual: ReturnType<typeof usualTrafficOf>
   readonly #pending = new Map<string, { atMs: number; count: number }[]>()
   readonly #disk: Disk['readings'][number][] = []
   readonly #nodes = new Map<string, SeenNode>()
@@ -75,13 +75,13 @@ export class Observations {
   constructor(parts: ObservationParts) {
     const { store, startedAtMs } = parts
     this.#parts = parts
-    this.#sources = new RecentCounts(store.books, { kind: 'source', stepMs: MINUTE_MS, kept: RECENT_MINUTES }, sourceMinute)
-    this.#destinations = new RecentCounts(
+    this.#readSources = recentCounts(store.books, { kind: 'source', stepMs: MINUTE_MS, kept: RECENT_MINUTES }, sourceMinute)
+    this.#readDestinations = recentCounts(
       store.books,
       { kind: 'destination', stepMs: MINUTE_MS, kept: DESTINATION_MINUTES },
       destinationMinute,
     )
-    this.#usual = new UsualTrafficOfSources(store.books)
+    this.#usual = usualTrafficOf(store.books)
     this.#upSinceMs = startedAtMs
   }
 
@@ -122,7 +122,7 @@ export class Observations {
     // Failures of messages about the service cause no messages about the service.
     const watched = [...store.configuration().destinations.values()].filter(({ sourceIds }) => sourceIds.some((id) => id !== SYSTEM_SOURCE))
     const ids = watched.map(({ id }) => id)
-    const minutes = await this.#destinations.read(ids, nowMs)
+    const minutes = await this.#readDestinations(ids, nowMs)
     const pending = new Map((await store.books.ledger()).map((row) => [row.destinationId, row.pending]))
     const hasPending = ids.some((id) => (pending.get(id) ?? 0) > 0)
     const oldest = new Map(hasPending ? (await store.books.oldestPending()).map(({ destinationId, atMs }) => [destinationId, atMs]) : [])
@@ -158,7 +158,7 @@ export class Observations {
     const { store, violations } = this.#parts
     const watched = [...store.configuration().sources.values()].filter(({ builtIn, enabled }) => builtIn === undefined && enabled)
     const ids = watched.map(({ id }) => id)
-    const minutes = await this.#sources.read(ids, nowMs)
+    const minutes = await this.#readSources(ids, nowMs)
     await this.#usual.read(ids, nowMs)
     const violated = await violations(nowMs)
     const upSinceMs = Math.min(this.#upSinceMs, ...(store.nodes?.others() ?? []).map(({ startedAtMs }) => startedAtMs))

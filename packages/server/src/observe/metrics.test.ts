@@ -4,7 +4,7 @@ import type { Configuration, LedgerRow, Source } from '../store/store.ts'
 import { AT_MS, attempted, destination } from './fixtures/events.ts'
 import { METRICS, PROCESS_METRICS } from './metric-table.ts'
 import { type MetricSources, Metrics } from './metrics.ts'
-import { type CountsStore, type StoreCounts, StoreCountsReader } from './store-counts.ts'
+import { type CountsStore, createStoreCounts, type StoreCounts } from './store-counts.ts'
 
 const EMPTY: StoreCounts = { ledger: [], oldest: [], sources: [], rejections: [] }
 
@@ -302,13 +302,13 @@ function bookStore(read: () => Promise<LedgerRow[]>): { store: CountsStore; aske
 
 test('several scrapes within the cache time read the store once', async () => {
   const { store, asked } = bookStore(async () => [ledger('d')])
-  const reader = new StoreCountsReader(store, { cacheMs: 60_000 })
-  const both = await Promise.all([reader.read(), reader.read()])
-  assert.deepEqual([both[0]?.ledger, both[1]?.ledger, (await reader.read())?.ledger], [[ledger('d')], [ledger('d')], [ledger('d')]])
+  const read = createStoreCounts(store, { cacheMs: 60_000 })
+  const both = await Promise.all([read(), read()])
+  assert.deepEqual([both[0]?.ledger, both[1]?.ledger, (await read())?.ledger], [[ledger('d')], [ledger('d')], [ledger('d')]])
   assert.equal(asked(), 1)
-  const eager = new StoreCountsReader(store, { cacheMs: 0 })
-  await eager.read()
-  await eager.read()
+  const readEagerly = createStoreCounts(store, { cacheMs: 0 })
+  await readEagerly()
+  await readEagerly()
   assert.equal(asked(), 3)
 })
 
@@ -320,11 +320,11 @@ test('a store that hangs does not block the scrape, and is not read again in the
         answer = resolve
       }),
   )
-  const reader = new StoreCountsReader(store, { deadlineMs: 20 })
-  assert.equal(await reader.read(), null)
-  assert.equal(await reader.read(), null)
+  const read = createStoreCounts(store, { deadlineMs: 20 })
+  assert.equal(await read(), null)
+  assert.equal(await read(), null)
   assert.equal(asked(), 1)
-  const third = reader.read()
+  const third = read()
   answer([ledger('d')])
   assert.deepEqual((await third)?.ledger, [ledger('d')])
 })
@@ -335,8 +335,8 @@ test('a store that fails is distinguished from an empty one, and read again the 
     if (fails) throw new Error('away')
     return []
   })
-  const reader = new StoreCountsReader(store, { cacheMs: 0 })
-  assert.equal(await reader.read(), null)
+  const read = createStoreCounts(store, { cacheMs: 0 })
+  assert.equal(await read(), null)
   fails = false
-  assert.deepEqual((await reader.read())?.ledger, [])
+  assert.deepEqual((await read())?.ledger, [])
 })

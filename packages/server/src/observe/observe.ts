@@ -17,7 +17,7 @@ import { createEventLog } from './log-events.ts'
 import type { MetricSources, Metrics } from './metrics.ts'
 import { type MetricsRoute, registerMetrics } from './metrics-route.ts'
 import { Stats } from './stats.ts'
-import { StoreCountsReader } from './store-counts.ts'
+import { createStoreCounts } from './store-counts.ts'
 import { Violations } from './violations/violations.ts'
 
 export interface ObserverOptions {
@@ -94,12 +94,11 @@ export function createObserver({ store, clock, log, metrics, version, eventCatal
     flushViolations: () => violations.flush(),
     recentViolations: (nowMs: number) => violations.recent(nowMs),
     registerMetrics(app: FastifyInstance, { access, authorize, states, pacing, combine = (own) => own }: ServedMetrics): void {
-      const counts = new StoreCountsReader(store.books)
       const sources: MetricSources = {
         configuration: () => store.configuration(),
         states,
         pacing,
-        counts: () => counts.read(),
+        counts: createStoreCounts(store.books),
         listeners: () => live.listeners,
         wallMs,
         version,

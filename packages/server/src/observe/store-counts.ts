@@ -24,30 +24,10 @@ export interface StoreCountsOptions {
 const CACHE_MS = 1_000
 const DEADLINE_MS = 2_000
 
-export class StoreCountsReader {
-  readonly #store: CountsStore
-  readonly #cacheMs: number
-  readonly #deadlineMs: number
-  #cached: { counts: StoreCounts; untilMs: number } | null = null
-
-  constructor(store: CountsStore, { cacheMs = CACHE_MS, deadlineMs = DEADLINE_MS }: StoreCountsOptions = {}) {
-    this.#store = store
-    this.#cacheMs = cacheMs
-    this.#deadlineMs = deadlineMs
-  }
-
-  /** Returns null if the store cannot be read before the deadline. */
-  async read(): Promise<StoreCounts | null> {
-    if (this.#cached !== null && performance.now() < this.#cached.untilMs) return this.#cached.counts
-    return withTimeout(
-      this.#deadlineMs,
-      this.#readAll().catch(() => null),
-      null,
-    )
-  }
-
-  readonly #readAll = singleFlight(async (): Promise<StoreCounts> => {
-    const store = this.#store
+/** Returns a function that reads the counts. It returns null if the store cannot be read before the deadline. */
+export function createStoreCounts(store: CountsStore, { cacheMs = CACHE_MS, deadlineMs = DEADLINE_MS }: StoreCountsOptions = {}) {
+  let cached: { counts: StoreCounts; untilMs: number } | null = null
+  const readAll = singleFlight(async (): Promise<StoreCounts> => {
     const [ledger, oldest, sources, rejections] = await Promise.all([
       store.ledger(),
       store.oldestPending(),
@@ -55,7 +35,15 @@ export class StoreCountsReader {
       store.rejections(),
     ])
     const counts = { ledger, oldest, sources, rejections }
-    this.#cached = { counts, untilMs: performance.now() + this.#cacheMs }
+    cached = { counts, untilMs: performance.now() + cacheMs }
     return counts
   })
+  return async (): Promise<StoreCounts | null> => {
+    if (cached !== null && performance.now() < cached.untilMs) return cached.counts
+    return withTimeout(
+      deadlineMs,
+      readAll().catch(() => null),
+      null,
+    )
+  }
 }

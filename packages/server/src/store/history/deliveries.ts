@@ -8,7 +8,7 @@ import type { ResolvedDelivery } from './delivery-ids.ts'
 import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, PendingRow, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'
 import { messageFields } from './message-content.ts'
-import { MessageMatcher } from './message-matcher.ts'
+import { type MessageMatcher, messageMatcher } from './message-matcher.ts'
 import { firstRow, isWithin, lastRow, mayBeWithin, portions, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { readSegments, type SegmentHead } from './segment-rows.ts'
 
@@ -51,7 +51,7 @@ export async function listDeliveries<Id extends RowId>(
 ): Promise<Page<DeliveryRow>> {
   const destination = filter.destinationId === undefined ? null : await rows.destination(filter.destinationId)
   if (destination === undefined) return { data: [], next: null }
-  const search = { rows, filter, destination, matcher: await MessageMatcher.of(rows, filter) }
+  const search = { rows, filter, destination, matcher: await messageMatcher(rows, filter) }
   const found = await find(search, page)
   return { data: await described(rows, found.data), next: found.next }
 }

@@ -3,7 +3,7 @@
 // read as much as it may ends early and has a cursor to continue from.
 
 import { candidates } from '../encoding/segment-keys.ts'
-import type { DeliveryFilter, RowId, SegmentContent } from '../store.ts'
+import type { DeliveryFilter, RowId } from '../store.ts'
 import type { DeliveryRows } from './delivery-rows.ts'
 import { matches } from './message-content.ts'
 import { readSegments, userHashes } from './segment-rows.ts'
@@ -16,82 +16,64 @@ const MIN_BYTES_PER_SEGMENT = 1024
 const SEGMENTS_AT_ONCE = 200
 const NONE: ReadonlySet<number> = new Set()
 
-export class MessageMatcher<Id extends RowId> {
-  readonly #rows: DeliveryRows<Id>
-  readonly #filter: DeliveryFilter
-  /** The hashes of the user, by the row id of the source. Undefined if the filter has no user. */
-  readonly #hashes: ReadonlyMap<Id, number> | undefined
-  readonly #matching = new Map<Id, ReadonlySet<number>>()
-  #bytes = BYTES_PER_PAGE
-
-  private constructor(rows: DeliveryRows<Id>, filter: DeliveryFilter, hashes: ReadonlyMap<Id, number> | undefined) {
-    this.#rows = rows
-    this.#filter = filter
-    this.#hashes = hashes
-  }
-
-  /** Returns undefined if every message matches. */
-  static async of<Id extends RowId>(rows: DeliveryRows<Id>, filter: DeliveryFilter): Promise<MessageMatcher<Id> | undefined> {
-    const { userId, event } = filter
-    if (userId === undefined && event === undefined) return undefined
-    return new MessageMatcher(rows, filter, userId === undefined ? undefined : await userHashes(rows, userId))
-  }
-
+export interface MessageMatcher<Id extends RowId> {
   /** Reads the segments of these deliveries, in the order of the list, until the page has read as much as it may. */
-  async load(places: readonly { segment: Id }[]): Promise<void> {
-    const ids = [...new Set(places.map(({ segment }) => segment))].filter((id) => !this.#matching.has(id))
-    for (let at = 0; at < ids.length && this.#bytes > 0; at += SEGMENTS_AT_ONCE) {
-      await this.#loadSome(ids.slice(at, at + SEGMENTS_AT_ONCE))
-    }
-  }
-
+  load(places: readonly { segment: Id }[]): Promise<void>
   /** Whether the message matches. Undefined if it was not read, because the page has read as much as it may; then the page ends here. */
-  has({ segment, index }: { segment: Id; index: number }): boolean | undefined {
-    return this.#matching.get(segment)?.has(index)
-  }
+  has(message: { segment: Id; index: number }): boolean | undefined
+}
 
-  async #loadSome(ids: readonly Id[]): Promise<void> {
-    const possible = await this.#possibleIn(ids)
+/** Returns undefined if every message matches. */
+export async function messageMatcher<Id extends RowId>(
+  rows: DeliveryRows<Id>,
+  { userId, event }: DeliveryFilter,
+): Promise<MessageMatcher<Id> | undefined> {
+  if (userId === undefined && event === undefined) return undefined
+  /** By the row id of the source. */
+  const hashes = userId === undefined ? undefined : await userHashes(rows, userId)
+  const matching = new Map<Id, ReadonlySet<number>>()
+  let bytesLeft = BYTES_PER_PAGE
+
+  async function loadSome(ids: readonly Id[]): Promise<void> {
+    const possible = await possibleIn(ids)
     const found = new Map<Id, ReadonlySet<number>>()
     let unread: Id | undefined
-    const read = readSegments(this.#rows, possible === undefined ? ids : [...possible.keys()], ({ seq }) => possible?.get(seq))
-    for await (const { seq, content, bytes } of read) {
-      if (this.#bytes <= 0) {
+    for await (const { seq, content, bytes } of readSegments(rows, [...(possible?.keys() ?? ids)], ({ seq }) => possible?.get(seq))) {
+      if (bytesLeft <= 0) {
         unread = seq
         break
       }
-      this.#bytes -= MIN_BYTES_PER_SEGMENT + bytes
-      found.set(seq, this.#matchesIn(content, possible?.get(seq)))
+      bytesLeft -= MIN_BYTES_PER_SEGMENT + bytes
+      const { items } = content
+      const indexes = [...(possible?.get(seq) ?? items.keys())]
+      found.set(seq, new Set(indexes.filter((index) => items[index] && matches(items[index], { userId, event }))))
     }
     // Segments up to the first unread one are known now, also those whose bodies did not have to be read.
     for (const id of ids) {
       if (id === unread) return
-      this.#matching.set(id, found.get(id) ?? NONE)
+      matching.set(id, found.get(id) ?? NONE)
     }
   }
 
   /** The segments whose keys show that a message may match, in order, with the indexes of these messages. */
-  async #possibleIn(ids: readonly Id[]): Promise<ReadonlyMap<Id, readonly number[]> | undefined> {
-    const hashes = this.#hashes
+  async function possibleIn(ids: readonly Id[]): Promise<ReadonlyMap<Id, readonly number[]> | undefined> {
     if (hashes === undefined) return undefined
-    const bySegment = new Map((await this.#rows.heads(ids, true)).map((row) => [row.seq, row]))
+    const bySegment = new Map((await rows.heads(ids, true)).map((row) => [row.seq, row]))
     const possible = new Map<Id, readonly number[]>()
     for (const id of ids) {
       const row = bySegment.get(id)
-      this.#bytes -= MIN_BYTES_PER_SEGMENT + (row?.keys?.length ?? 0)
+      bytesLeft -= MIN_BYTES_PER_SEGMENT + (row?.keys?.length ?? 0)
       const indexes = row?.keys === undefined ? [] : candidates(row.keys, new Set([hashes.get(row.source) ?? 0]))
       if (indexes.length > 0) possible.set(id, indexes)
     }
     return possible
   }
 
-  #matchesIn({ items }: SegmentContent, possible: readonly number[] | undefined): Set<number> {
-    const { userId, event } = this.#filter
-    const matching = new Set<number>()
-    for (const index of possible ?? items.keys()) {
-      const item = items[index]
-      if (item && matches(item, { userId, event })) matching.add(index)
-    }
-    return matching
+  return {
+    async load(places) {
+      const ids = [...new Set(places.map(({ segment }) => segment))].filter((id) => !matching.has(id))
+      for (let at = 0; at < ids.length && bytesLeft > 0; at += SEGMENTS_AT_ONCE) await loadSome(ids.slice(at, at + SEGMENTS_AT_ONCE))
+    },
+    has: ({ segment, index }) => matching.get(segment)?.has(index),
   }
 }

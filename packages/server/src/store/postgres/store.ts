@@ -13,9 +13,9 @@ import { booksOf } from '../history/books.ts'
 import { retentionRuns } from '../history/retention.ts'
 import { dropStats } from '../history/stats.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
-import { type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable } from '../store.ts'
+import { type Channel, type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable } from '../store.ts'
 import { onShares, shareOf } from './cluster/in-flight-shares.ts'
-import { LiveChannel } from './cluster/live-channel.ts'
+import { createLiveChannel } from './cluster/live-channel.ts'
 import { Membership } from './cluster/membership.ts'
 import { SharedConfiguration } from './cluster/shared-configuration.ts'
 import type { MessageContext } from './cluster/store-context.ts'
@@ -27,10 +27,10 @@ import { Settling } from './messages/settling.ts'
 import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
 import { bookRows } from './rows/book-rows.ts'
 import { createDocuments } from './rows/documents.ts'
-import { DeltaFolder } from './rows/fold-deltas.ts'
+import { createDeltaFolder } from './rows/fold-deltas.ts'
 import { createHistory } from './rows/history.ts'
 import { createQuarantine } from './rows/quarantine-rows.ts'
-import { Stats } from './rows/stats.ts'
+import { createStats } from './rows/stats.ts'
 import { inspect } from './schema/inspect.ts'
 import { migrate, refuseNewerSchema } from './schema/migrate.ts'
 import { rejectUnfinishedMigration } from './schema/migration-state.ts'
@@ -147,7 +147,7 @@ class Postgres implements PostgresStore {
   readonly membership: Membership
   readonly nodes: Membership
   readonly serverFacts: () => Promise<ServerFacts>
-  readonly channel: LiveChannel
+  readonly channel: Channel
   readonly #database: Database
   readonly #closeAll: () => void
   readonly #dropExpired: ReturnType<typeof retentionRuns>
@@ -161,7 +161,7 @@ class Postgres implements PostgresStore {
   readonly #settling: Settling
   readonly #cancelling: Cancelling
   readonly books: Store['books']
-  readonly #deltaFolder: DeltaFolder
+  readonly #foldDeltas: () => Promise<void>
   readonly history: Store['history']
   readonly documents: Store['documents']
   readonly deletions: Deleting
@@ -211,7 +211,7 @@ class Postgres implements PostgresStore {
     this.oauth = createSettings(database)
     this.resources = Object.assign(new CommonConfigurationStore(this.#shared, context.nowMs), this.oauth)
     this.secrets = this.resources
-    this.channel = new LiveChannel(database, this.#shared)
+    this.channel = createLiveChannel(database, this.#shared.listener)
     const { onState = () => {}, onCommit = () => {} } = options
     this.#claiming = new Claiming(context)
     this.replays = new CommonReplayStore(replayJobRows(context), {
@@ -226,7 +226,7 @@ class Postgres implements PostgresStore {
       withoutUsers: (...settlements) => this.deletions.withoutUsers(...settlements),
     })
     this.#cancelling = new Cancelling(context)
-    this.#deltaFolder = new DeltaFolder(context)
+    this.#foldDeltas = createDeltaFolder(context)
     this.history = createHistory(context)
     this.documents = createDocuments(database)
     this.deletions = new Deleting(context, {
@@ -236,11 +236,10 @@ class Postgres implements PostgresStore {
       claiming: this.#claiming,
       deleted: this.delivery.deleted,
     })
-    const stats = new Stats(context)
     this.books = {
       ...booksOf(bookRows(context)),
       inspect: (deadlineMs) => inspect(database, deadlineMs),
-      addStats: (rows) => stats.add(rows),
+      addStats: createStats(context),
     }
     this.#dropExpired = retentionRuns({
       retentionDays: options.retentionDays,
@@ -361,7 +360,7 @@ class Postgres implements PostgresStore {
       async () => this.#cancelling.check(),
       () => this.#claiming.releaseLost(),
       () => this.deletions.resume(),
-      () => this.#deltaFolder.fold(),
+      this.#foldDeltas,
     ]
     for (const work of each) await work().catch((error: unknown) => this.#reportError(error))
   }

@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Channel } from '../../store.ts'
 import type { Database } from '../session/database.ts'
+import type { NotificationListener } from './notification-listener.ts'
 
 const CHANNEL = 'switchyard_live'
 const SENDER_ID_LENGTH = 8
@@ -12,42 +13,32 @@ const MAX_BYTES = 7_900 - SENDER_ID_LENGTH
 const DEADLINE_MS = 2_000
 const MAX_WAITING = 8
 
-export class LiveChannel implements Channel {
-  readonly maxBytes = MAX_BYTES
-  readonly #database: Database
+export function createLiveChannel(database: Database, listener: Pick<NotificationListener, 'subscribe'>): Channel {
   /** Prefixed to each payload, because a node also receives its own notifications and must ignore them. */
-  readonly #senderId = randomBytes(SENDER_ID_LENGTH / 2).toString('hex')
-  readonly #listeners: ((text: string) => void)[] = []
-  #isSending = false
-  #waiting: string[] = []
+  const senderId = randomBytes(SENDER_ID_LENGTH / 2).toString('hex')
+  const listeners: ((text: string) => void)[] = []
+  const waiting: string[] = []
+  let isSending = false
 
-  constructor(database: Database, listener: { subscribe(channel: string, onPayload: (payload: string) => void): void }) {
-    this.#database = database
-    listener.subscribe(CHANNEL, (payload) => this.#receive(payload))
+  async function send(): Promise<void> {
+    isSending = true
+    for (let text = waiting.shift(); text !== undefined; text = waiting.shift())
+      await database.query('SELECT pg_notify($1, $2)', [CHANNEL, senderId + text], DEADLINE_MS).catch(() => {})
+    isSending = false
   }
 
-  /** Sends one event at a time, so that a slow server is not overloaded. Drops the event if too many are queued. */
-  publish(text: string): void {
-    if (Buffer.byteLength(text) > MAX_BYTES || this.#waiting.length >= MAX_WAITING) return
-    this.#waiting.push(text)
-    if (!this.#isSending) void this.#send()
-  }
-
-  onMessage(listener: (text: string) => void): void {
-    this.#listeners.push(listener)
-  }
-
-  async #send(): Promise<void> {
-    this.#isSending = true
-    for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {
-      await this.#database.query('SELECT pg_notify($1, $2)', [CHANNEL, this.#senderId + text], DEADLINE_MS).catch(() => {})
-    }
-    this.#isSending = false
-  }
-
-  #receive(payload: string): void {
-    if (payload.startsWith(this.#senderId)) return
-    const text = payload.slice(SENDER_ID_LENGTH)
-    for (const listener of this.#listeners) listener(text)
+  listener.subscribe(CHANNEL, (payload) => {
+    if (payload.startsWith(senderId)) return
+    for (const onText of listeners) onText(payload.slice(SENDER_ID_LENGTH))
+  })
+  return {
+    maxBytes: MAX_BYTES,
+    /** Sends one event at a time, so that a slow server is not overloaded. Drops the event if too many are queued. */
+    publish(text) {
+      if (Buffer.byteLength(text) > MAX_BYTES || waiting.length >= MAX_WAITING) return
+      waiting.push(text)
+      if (!isSending) void send()
+    },
+    onMessage: (onText) => void listeners.push(onText),
   }
 }

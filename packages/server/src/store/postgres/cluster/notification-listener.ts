@@ -18,66 +18,56 @@ export interface NotificationListenerOptions {
   onReturn: () => void
 }
 
-export class NotificationListener {
-  readonly #options: NotificationListenerOptions
-  #connection: Connection | null = null
-  #timer: NodeJS.Timeout | undefined
-  #pauseMs = FIRST_PAUSE_MS
-  #closed = false
+export type NotificationListener = ReturnType<typeof createNotificationListener>
+
+export function createNotificationListener({ database, onVersion, onLost, onReturn }: NotificationListenerOptions) {
   /** Listeners of additional channels on the same connection. */
-  readonly #payloadListeners = new Map<string, (payload: string) => void>()
+  const payloadListeners = new Map<string, (payload: string) => void>()
+  let current: Connection | null = null
+  let timer: NodeJS.Timeout | undefined
+  let pauseMs = FIRST_PAUSE_MS
+  let isClosed = false
 
-  constructor(options: NotificationListenerOptions) {
-    this.#options = options
-  }
-
-  /** Adds a channel. Must be called before start(). */
-  subscribe(channel: string, onPayload: (payload: string) => void): void {
-    this.#payloadListeners.set(channel, onPayload)
-  }
-
-  /** Resolves when it listens, or when the first attempt has failed and will be retried. */
-  start(): Promise<void> {
-    return this.#connect(false)
-  }
-
-  close(): void {
-    this.#closed = true
-    clearTimeout(this.#timer)
-    this.#connection?.destroy()
-  }
-
-  async #connect(again: boolean): Promise<void> {
-    const { database, onVersion, onReturn } = this.#options
+  async function connect(again: boolean): Promise<void> {
     try {
       const connection = await database.connect()
-      if (this.#closed) return connection.destroy()
-      this.#connection = connection
+      if (isClosed) return connection.destroy()
+      current = connection
       connection.onNotification = (channel, payload) => {
         if (channel === CHANNEL) onVersion(Number(payload))
-        else this.#payloadListeners.get(channel)?.(payload)
+        else payloadListeners.get(channel)?.(payload)
       }
-      connection.onGone = () => this.#lost(connection)
-      for (const channel of [CHANNEL, ...this.#payloadListeners.keys()]) await connection.query(`LISTEN ${channel}`)
-      this.#pauseMs = FIRST_PAUSE_MS
-      if (again && !this.#closed) onReturn()
+      connection.onGone = () => {
+        if (current !== connection) return
+        current = null
+        if (!isClosed) onLost()
+        connectLater()
+      }
+      for (const channel of [CHANNEL, ...payloadListeners.keys()]) await connection.query(`LISTEN ${channel}`)
+      pauseMs = FIRST_PAUSE_MS
+      if (again && !isClosed) onReturn()
     } catch {
-      if (this.#connection === null) this.#later()
-      else this.#connection.destroy()
+      if (current === null) connectLater()
+      else current.destroy()
     }
   }
 
-  #lost(connection: Connection): void {
-    if (this.#connection !== connection) return
-    this.#connection = null
-    if (!this.#closed) this.#options.onLost()
-    this.#later()
+  function connectLater(): void {
+    if (isClosed) return
+    clearTimeout(timer)
+    timer = setTimeout(() => void connect(true), pauseMs).unref()
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
   }
 
-  #later(): void {
-    if (this.#closed) return
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.#connect(true), this.#pauseMs).unref()
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS)
+  return {
+    /** Adds a channel. Must be called before start(). */
+    subscribe: (channel: string, onPayload: (payload: string) => void) => void payloadListeners.set(channel, onPayload),
+    /** Resolves when it listens, or when the first attempt has failed and will be retried. */
+    start: () => connect(false),
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      current?.destroy()
+    },
   }
 }

@@ -12,7 +12,7 @@ import { StoreUnavailable } from '../../store.ts'
 import type { Ask } from '../session/database.ts'
 import { sqlOf } from '../tables/sql.ts'
 import { Change } from './configuration-change.ts'
-import { NotificationListener } from './notification-listener.ts'
+import { createNotificationListener, type NotificationListener } from './notification-listener.ts'
 import type { StoreContext } from './store-context.ts'
 import { lockMark, type Mark, readMark, readState, type State, UNREAD } from './stored-configuration.ts'
 
@@ -32,7 +32,8 @@ interface Known extends State {
 export class SharedConfiguration extends InMemoryConfiguration implements ConfigurationChanges {
   readonly #context: StoreContext
   readonly #onVersion: (version: number) => void
-  readonly #listener: NotificationListener
+  /** Other channels can be added to it before load(). */
+  readonly listener: NotificationListener
   readonly #inTurn = createSerialQueue()
   #secretBox: SecretBox
   #state: Known = { ...UNREAD, losses: 0 }
@@ -49,7 +50,7 @@ export class SharedConfiguration extends InMemoryConfiguration implements Config
     this.#context = context
     this.#secretBox = secretBox
     this.#onVersion = onVersion
-    this.#listener = new NotificationListener({
+    this.listener = createNotificationListener({
       database: context.database,
       onVersion: (version) => {
         this.#announcedVersion = Math.max(this.#announcedVersion, version)
@@ -80,17 +81,12 @@ export class SharedConfiguration extends InMemoryConfiguration implements Config
     return this.#isOtherKey(this.#secretKey) ? OTHER_KEY : null
   }
 
-  /** Listens on another channel, on the same connection. Must be called before load(). */
-  subscribe(channel: string, onPayload: (payload: string) => void): void {
-    this.#listener.subscribe(channel, onPayload)
-  }
-
   /** Reads everything, at the start. Throws SecretBoxError if the key cannot decrypt a stored secret. */
   async load(): Promise<void> {
     // Listens before reading, so that no change is missed in between.
-    await this.#listener.start()
+    await this.listener.start()
     await this.#inTurn(() => this.#loadAll()).catch((error: unknown) => {
-      this.#listener.close()
+      this.listener.close()
       throw error
     })
   }
@@ -121,7 +117,7 @@ export class SharedConfiguration extends InMemoryConfiguration implements Config
   }
 
   async close(): Promise<void> {
-    this.#listener.close()
+    this.listener.close()
     // Waits for changes in progress before the connections are closed.
     await this.#inTurn(async () => {})
   }

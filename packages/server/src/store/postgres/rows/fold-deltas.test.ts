@@ -12,7 +12,7 @@ import type { PostgresStore } from '../store.ts'
 import { rowIdAt } from '../tables/ids.ts'
 import { addDelta, LEDGER, MARKER, QUARANTINE_COUNTS, SOURCE_COUNTS } from '../tables/ledger-deltas.ts'
 import { bookRows } from './book-rows.ts'
-import { DeltaFolder } from './fold-deltas.ts'
+import { createDeltaFolder } from './fold-deltas.ts'
 
 suite('folding deltas', () => {
   let database: TestDatabase
@@ -47,11 +47,11 @@ suite('folding deltas', () => {
         })
       }
     })
-    const [one, other] = nodes.map(({ context }) => new DeltaFolder(context)) as [DeltaFolder, DeltaFolder]
+    const [one, other] = nodes.map(({ context }) => createDeltaFolder(context)) as [() => Promise<void>, () => Promise<void>]
     const ledgerRows = bookRows(nodes[1].context)
     const folding = [one, other, one].map(async (each) => {
       // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- modified below while this waits
-      while (!isOver) await each.fold()
+      while (!isOver) await each()
     })
     const reading = (async () => {
       let before = 0
@@ -91,7 +91,7 @@ suite('folding deltas', () => {
       )
     }
     await check()
-    await one.fold()
+    await one()
     await check()
     assert.equal(await deltas(`kind <> ${MARKER}`), 0, 'everything is folded')
   })
@@ -105,17 +105,17 @@ suite('folding deltas', () => {
         `INSERT INTO switchyard.deltas (id, kind, subject, counts) SELECT $1::bigint + n, 0, $2, '{1,0,1,0,0,0}' FROM generate_series(1, $3) n`,
         [from, num, count],
       )
-    const folding = new DeltaFolder(nodes[0].context)
+    const fold = createDeltaFolder(nodes[0].context)
     await append(rowIdAt(Date.now() - 1_000), 32_000)
-    await folding.fold()
+    await fold()
     assert.equal(await deltas(`kind = 0`), 12_000, 'one call folds a limited number')
-    await folding.fold()
+    await fold()
     assert.equal(await deltas(`kind = 0`), 0)
     await append(rowIdAt(Date.now() - 3_600_000), 10)
-    await folding.fold()
+    await fold()
     assert.equal(await deltas(`kind = 0`), 10)
     assert.equal(await owed(), 32_010, 'deltas count before they are folded')
-    await new DeltaFolder(nodes[1].context).fold()
+    await createDeltaFolder(nodes[1].context)()
     assert.equal(await deltas(`kind = 0`), 0)
     assert.equal(await owed(), 32_010)
   })
@@ -129,13 +129,13 @@ suite('folding deltas', () => {
         return context.database.query(text, values, deadlineMs)
       },
     }
-    const folding = new DeltaFolder({ ...context, database: listening as Database })
-    await folding.fold()
-    await folding.fold()
+    const fold = createDeltaFolder({ ...context, database: listening as Database })
+    await fold()
+    await fold()
     const [first, second] = asked.map(([from]) => from as string) as [string, string]
     assert.ok(first < rowIdAt(500_000_000_001))
     assert.ok(second > rowIdAt(Date.now() - 70_000))
-    for (let nth = 2; nth <= 300; nth++) await folding.fold()
+    for (let nth = 2; nth <= 300; nth++) await fold()
     assert.equal(asked[300]?.[0], first, 'and now and then at the first row')
   })
 
@@ -146,7 +146,7 @@ suite('folding deltas', () => {
         rowIdAt(Date.now() - ageMs),
       ])
     }
-    await new DeltaFolder(nodes[0].context).fold()
+    await createDeltaFolder(nodes[0].context)()
     assert.equal(await deltas(), 2)
   })
 })

@@ -9,7 +9,7 @@ import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.t
 import { PostgresUnavailable } from '../session/connection.ts'
 import type { Database } from '../session/database.ts'
 import { bookRows } from './book-rows.ts'
-import { Stats } from './stats.ts'
+import { createStats } from './stats.ts'
 
 const AT_MS = 20_000 * 86_400_000
 const MINUTE_MS = 60_000
@@ -45,8 +45,8 @@ suite('counts over time', () => {
     const rounds = 30
     await Promise.all(
       nodes.map(async ({ context }, nth) => {
-        const stats = new Stats(context)
-        for (let round = 0; round < rounds; round++) await stats.add((round + nth) % 2 === 0 ? all : backwards)
+        const add = createStats(context)
+        for (let round = 0; round < rounds; round++) await add((round + nth) % 2 === 0 ? all : backwards)
       }),
     )
     const times = rounds * nodes.length
@@ -73,13 +73,13 @@ suite('counts over time', () => {
           throw uncertain
         },
       }
-      const stats = new Stats({ ...node.context, database: broken as Database })
+      const add = createStats({ ...node.context, database: broken as Database })
       const row: StatRow = { kind: 'source', subject, atMs: AT_MS, counts: { accepted: 7 } }
-      await stats.add([row])
-      await assert.rejects(stats.add([row]), PostgresUnavailable, 'the next one does not start before that is resolved')
+      await add([row])
+      await assert.rejects(add([row]), PostgresUnavailable, 'the next one does not start before that is resolved')
       isBroken = false
-      await stats.add([{ ...row, counts: { accepted: 100 } }])
-      await stats.add([])
+      await add([{ ...row, counts: { accepted: 100 } }])
+      await add([])
       assert.deepEqual(await series(subject), [{ atMs: AT_MS, counts: { accepted: 107 } }])
     })
   }

@@ -16,37 +16,31 @@ interface Batch {
   rows: readonly StatRow[]
 }
 
-export class Stats {
-  readonly #context: StoreContext
-
-  constructor(context: StoreContext) {
-    this.#context = context
-  }
-
-  async add(rows: readonly StatRow[]): Promise<void> {
-    for (const batch of this.#uncertain) await this.#write(batch)
-    if (rows.length === 0) return
-    const batch = { marker: this.#context.ids.next(), rows }
-    try {
-      await this.#write(batch)
-    } catch (error) {
-      // It may have been added anyway, and the caller would add it again after an error. So it is kept here until the outcome is known.
-      if (!(error instanceof PostgresUnavailable && error.mayHaveCommitted)) throw error
-      this.#uncertain.add(batch)
-    }
-  }
-  readonly #uncertain = new Set<Batch>()
-
+/** Returns a function that adds counts. */
+export function createStats({ database, ids }: Pick<StoreContext, 'database' | 'ids'>): (rows: readonly StatRow[]) => Promise<void> {
+  const uncertain = new Set<Batch>()
   /** Adds a batch only once, however often it is called. */
-  async #write(batch: Batch): Promise<void> {
-    await this.#context.database.transaction(async (ask) => {
+  const write = async (batch: Batch): Promise<void> => {
+    await database.transaction(async (ask) => {
       // If an earlier try of the same batch is about to commit, this waits for it.
       const { count } = await ask(`INSERT INTO deltas (id, kind, subject, counts) VALUES ($1, ${MARKER}, 0, '{}') ON CONFLICT DO NOTHING`, [
         batch.marker,
       ])
       if (count > 0) await addStats(statRows(ask), batch.rows)
     })
-    this.#uncertain.delete(batch)
+    uncertain.delete(batch)
+  }
+  return async (rows) => {
+    for (const batch of uncertain) await write(batch)
+    if (rows.length === 0) return
+    const batch = { marker: ids.next(), rows }
+    try {
+      await write(batch)
+    } catch (error) {
+      // It may have been added anyway, and the caller would add it again after an error. So it is kept here until the outcome is known.
+      if (!(error instanceof PostgresUnavailable && error.mayHaveCommitted)) throw error
+      uncertain.add(batch)
+    }
   }
 }
 
