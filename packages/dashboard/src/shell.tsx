@@ -32,7 +32,6 @@ import { useSession } from './session/session.tsx'
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false)
   const [location] = useLocation()
-  const session = useSession()
   return (
     <AppShell header={{ height: 52 }} navbar={{ width: 216, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
       <Button component="a" href="#content" className="skip-link" size="xs">
@@ -51,55 +50,10 @@ export function Shell() {
               </UnstyledButton>
             </Link>
           </Group>
-          <Group gap={6} wrap="nowrap">
-            <SmallButton
-              leftSection={<SearchIcon size={15} />}
-              onClick={openSearch}
-              visibleFrom="xs"
-              rightSection={<Kbd size="xs">⌘K</Kbd>}
-            >
-              Search
-            </SmallButton>
-            <ActionIcon variant="default" size="md" onClick={openSearch} hiddenFrom="xs" aria-label="Search">
-              <SearchIcon size={15} />
-            </ActionIcon>
-            <SchemeButton />
-            <Tooltip label={`Log out (${session.actor.name})`}>
-              <ActionIcon
-                variant="default"
-                size="md"
-                aria-label="Log out"
-                onClick={() => void call('POST /api/logout').finally(() => window.location.reload())}
-              >
-                <LogoutIcon size={15} />
-              </ActionIcon>
-            </Tooltip>
-          </Group>
+          <Tools />
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="xs" aria-label="Pages">
-        <AppShell.Section grow component={ScrollArea}>
-          {NAVIGATION.map(({ path, label, Icon }) => (
-            <NavLink
-              key={path}
-              component={Link}
-              href={path}
-              label={label}
-              leftSection={<Icon />}
-              active={path === '/' ? location === '/' : location.replace('/catalog', '/destinations').startsWith(path)}
-              onClick={close}
-            />
-          ))}
-        </AppShell.Section>
-        <AppShell.Section>
-          <NavLink component="a" href="/docs/" label="Documentation" leftSection={<DocsIcon />} />
-          {!session.isAdmin && (
-            <Badge variant="light" color="gray" m="xs">
-              Read-only access
-            </Badge>
-          )}
-        </AppShell.Section>
-      </AppShell.Navbar>
+      <Navigation location={location} onChoose={close} />
       <AppShell.Main id="content" tabIndex={-1}>
         <ErrorBoundary at={location}>
           <Suspense fallback={<Loading lines={6} />}>
@@ -122,6 +76,60 @@ export function Shell() {
       </AppShell.Main>
       <Search />
     </AppShell>
+  )
+}
+
+function Tools() {
+  const { actor } = useSession()
+  return (
+    <Group gap={6} wrap="nowrap">
+      <SmallButton leftSection={<SearchIcon size={15} />} onClick={openSearch} visibleFrom="xs" rightSection={<Kbd size="xs">⌘K</Kbd>}>
+        Search
+      </SmallButton>
+      <ActionIcon variant="default" size="md" onClick={openSearch} hiddenFrom="xs" aria-label="Search">
+        <SearchIcon size={15} />
+      </ActionIcon>
+      <SchemeButton />
+      <Tooltip label={`Log out (${actor.name})`}>
+        <ActionIcon
+          variant="default"
+          size="md"
+          aria-label="Log out"
+          onClick={() => void call('POST /api/logout').finally(() => window.location.reload())}
+        >
+          <LogoutIcon size={15} />
+        </ActionIcon>
+      </Tooltip>
+    </Group>
+  )
+}
+
+function Navigation({ location, onChoose }: { location: string; onChoose: () => void }) {
+  const { isAdmin } = useSession()
+  return (
+    <AppShell.Navbar p="xs" aria-label="Pages">
+      <AppShell.Section grow component={ScrollArea}>
+        {NAVIGATION.map(({ path, label, Icon }) => (
+          <NavLink
+            key={path}
+            component={Link}
+            href={path}
+            label={label}
+            leftSection={<Icon />}
+            active={path === '/' ? location === '/' : location.replace('/catalog', '/destinations').startsWith(path)}
+            onClick={onChoose}
+          />
+        ))}
+      </AppShell.Section>
+      <AppShell.Section>
+        <NavLink component="a" href="/docs/" label="Documentation" leftSection={<DocsIcon />} />
+        {!isAdmin && (
+          <Badge variant="light" color="gray" m="xs">
+            Read-only access
+          </Badge>
+        )}
+      </AppShell.Section>
+    </AppShell.Navbar>
   )
 }
 

@@ -31,7 +31,7 @@ export function useDestinationNames() {
     () => ({
       nameOf: (id: string): string => destinations.get(id) ?? id,
       isKnown: (id: string): boolean => !isLoaded || destinations.has(id),
-      options: [...destinations].map(([value, label]) => ({ value, label })),
+      destinations,
     }),
     [destinations, isLoaded],
   )

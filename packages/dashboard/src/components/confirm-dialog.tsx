@@ -97,6 +97,21 @@ export function ConfirmDialog({ opened, onClose, title, children, verb, typed, o
   )
 }
 
+interface ConfirmButtonProps extends Omit<ConfirmDialogProps, 'opened' | 'onClose'> {
+  /** Draws the button that opens the dialog. */
+  button: (open: () => void) => ReactNode
+}
+
+export function ConfirmButton({ button, ...dialog }: ConfirmButtonProps) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      {button(() => setOpen(true))}
+      <ConfirmDialog {...dialog} opened={isOpen} onClose={() => setOpen(false)} />
+    </>
+  )
+}
+
 interface FormDialogProps extends Pick<ModalProps, 'size' | 'centered'> {
   opened?: boolean
   onClose: () => void

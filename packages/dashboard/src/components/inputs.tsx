@@ -1,6 +1,7 @@
 // Inputs that pages share, and filters of lists, which are kept in the page's address.
 
 import {
+  ActionIcon,
   Button,
   NativeSelect,
   type NativeSelectProps,
@@ -11,9 +12,23 @@ import {
   Textarea,
   TextInput,
   type TextInputProps,
+  Tooltip,
 } from '@mantine/core'
 import { type Ref, useEffect, useState } from 'react'
-import { changeSearch, useSearchState } from '../url/url-state.ts'
+import { isoTime, localTime } from '../url/local-time.ts'
+import { changeSearch, type Param, useParam } from '../url/url-state.ts'
+import { DeletionIcon } from './icons.tsx'
+
+/** Removes a row of inputs that have labels. */
+export function RemoveButton({ label, onClick }: { label: string; onClick: () => void }) {
+  return (
+    <Tooltip label={label}>
+      <ActionIcon variant="subtle" color="gray" size={36} mt={25} onClick={onClick} aria-label={label}>
+        <DeletionIcon size={16} />
+      </ActionIcon>
+    </Tooltip>
+  )
+}
 
 /** The properties of an input for text: its value, and what is done with what is typed. */
 export function entered(value: string, set: (value: string) => void) {
@@ -25,12 +40,12 @@ export function ticked(checked: boolean, set: (checked: boolean) => void) {
   return { checked, onChange: ({ currentTarget }: { currentTarget: { checked: boolean } }) => set(currentTarget.checked) }
 }
 
+const AREA = { autosize: true, spellCheck: false }
+const MONOSPACE = { fontFamily: 'var(--mantine-font-family-monospace)' }
+
 /** For code, keys and JSON: grows with its lines. */
-export const CodeArea = Textarea.withProps({
-  autosize: true,
-  spellCheck: false,
-  styles: { input: { fontFamily: 'var(--mantine-font-family-monospace)' } },
-})
+export const CodeArea = Textarea.withProps({ ...AREA, styles: { input: MONOSPACE } })
+export const SmallCodeArea = Textarea.withProps({ ...AREA, styles: { input: { ...MONOSPACE, fontSize: 'var(--mantine-font-size-xs)' } } })
 
 /** For a new secret. Password managers must not fill it in. */
 export function SecretInput(props: PasswordInputProps) {
@@ -38,82 +53,77 @@ export function SecretInput(props: PasswordInputProps) {
   return <PasswordInput {...props} autoComplete="new-password" data-1p-ignore visibilityToggleButtonProps={toggle} />
 }
 
-interface Param {
-  /** The name of the parameter in the page's address. */
-  param: string
-  /** The choice without a parameter. */
-  fallback?: string
-}
-
 export type Option = string | { value: string; label: string }
 
-const valueOf = (option: Option): string => (typeof option === 'string' ? option : option.value)
-
-interface ParamSelectProps extends Param, Pick<NativeSelectProps, 'label' | 'description' | 'maw'> {
+interface Choice extends Param {
   options: readonly Option[]
+  /** The choice without a parameter. */
+  fallback?: string | undefined
+}
+
+/** The chosen option, and a function that chooses another. */
+export function useChoice({ options, fallback = '', ...param }: Choice) {
+  const [chosen, set] = useParam(param)
+  const value = options.map((option) => (typeof option === 'string' ? option : option.value)).find((each) => each === chosen) ?? fallback
+  return [value, (next: string | null): void => set(next === fallback ? null : next)] as const
+}
+
+interface ParamSelectProps extends Choice, Pick<NativeSelectProps, 'label' | 'description' | 'maw'> {
   /** The first choice, which removes the parameter; null for none. */
   all?: string | null
   /** The least width in a row of filters. */
   grow?: number
-  isReplacing?: boolean
 }
 
-export function ParamSelect({ param, fallback = '', options, all = 'All', grow, isReplacing = false, ...props }: ParamSelectProps) {
-  const [params, change] = useSearchState()
+export function ParamSelect({ param, fallback, options, all = 'All', grow, isReplacing, ...props }: ParamSelectProps) {
+  const [value, choose] = useChoice({ param, options, fallback, isReplacing })
   const data = all === null ? [...options] : [{ value: '', label: all }, ...options]
-  const value = data.map(valueOf).find((each) => each === params.get(param)) ?? fallback
-  const choose = (chosen: string): void => change({ [param]: chosen === fallback ? null : chosen }, { replace: isReplacing })
   return <NativeSelect {...props} {...entered(value, choose)} data={data} {...(grow && { style: { flex: `1 1 ${grow}px` } })} />
 }
 
-interface ParamInputProps extends Omit<Param, 'fallback'>, Pick<TextInputProps, 'label' | 'placeholder' | 'leftSection' | 'maw' | 'style'> {
-  /** Another parameter, which is removed. */
-  clears?: string
+interface ParamInputProps extends Param, Pick<TextInputProps, 'label' | 'placeholder' | 'leftSection' | 'maw' | 'style'> {
   'data-autofocus'?: boolean
 }
 
 /** Searches while it is typed. */
 export function ParamInput({ param, clears, ...props }: ParamInputProps) {
-  const [params, change] = useSearchState()
-  const set = (text: string): void => change({ ...(clears && { [clears]: null }), [param]: text }, { replace: true })
-  return <TextInput autoComplete="off" spellCheck={false} {...props} {...entered(params.get(param) ?? '', set)} />
+  const [value, set] = useParam({ param, clears, isReplacing: true })
+  return <TextInput autoComplete="off" spellCheck={false} {...props} {...entered(value, set)} />
 }
 
-interface ParamSegmentsProps extends Required<Param>, Omit<SegmentedControlProps, 'data' | 'value' | 'onChange'> {
-  options: readonly Option[]
-  isReplacing?: boolean
+interface ParamSegmentsProps extends Choice, Omit<SegmentedControlProps, 'data' | 'value' | 'onChange'> {
+  fallback: string
 }
 
-export function ParamSegments({ param, fallback, options, isReplacing = false, ...props }: ParamSegmentsProps) {
-  const [params, change] = useSearchState()
-  const value = options.map(valueOf).find((each) => each === params.get(param)) ?? fallback
-  const choose = (chosen: string): void => change({ [param]: chosen === fallback ? null : chosen }, { replace: isReplacing })
+export function ParamSegments({ param, fallback, options, isReplacing, ...props }: ParamSegmentsProps) {
+  const [value, choose] = useChoice({ param, options, fallback, isReplacing })
   return <SegmentedControl {...props} value={value} onChange={choose} data={[...options]} />
 }
 
-interface TextFilterProps extends Pick<TextInputProps, 'leftSection' | 'maxLength' | 'placeholder'> {
-  label: string
-  value: string | undefined
+interface TextFilterProps extends Param, Pick<TextInputProps, 'label' | 'leftSection' | 'maxLength' | 'placeholder'> {
+  /** The address has times in UTC, the input those of the viewer's time zone. */
   type?: 'text' | 'datetime-local'
   /** The name of an event may begin or end with a space. */
   isTrimmed?: boolean
   input?: Ref<HTMLInputElement>
-  onChange: (value: string) => void
 }
 
 /** Applied when it loses focus or Enter is pressed, so that not every letter is a request. */
-export function TextFilter({ value = '', type = 'text', isTrimmed = true, input, onChange, ...props }: TextFilterProps) {
+export function TextFilter({ param, alias, clears, type = 'text', isTrimmed = true, input, ...props }: TextFilterProps) {
+  const [chosen, choose] = useParam({ param, alias, clears })
+  const isTime = type === 'datetime-local'
+  const value = isTime ? localTime(chosen) : chosen
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
   const apply = (): void => {
     const given = isTrimmed ? text.trim() : text
-    if (given !== value) onChange(given)
+    if (given !== value) choose(isTime ? isoTime(given) : given)
   }
   return (
     <TextInput
       {...props}
       type={type}
-      {...(type === 'datetime-local' ? { step: 1 } : {})}
+      {...(isTime ? { step: 1 } : {})}
       {...(input === undefined ? {} : { ref: input })}
       {...entered(text, setText)}
       onBlur={apply}

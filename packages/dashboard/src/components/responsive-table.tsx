@@ -2,8 +2,9 @@
 
 import { Box, Group, Paper, Stack, Table } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../api/client.ts'
+import { exactCount, plural } from '../text/format.ts'
 import { ErrorAlert, Loading } from './page.tsx'
 import { Note, SecondaryButton } from './styled.tsx'
 
@@ -25,9 +26,13 @@ interface ResponsiveTableProps<Row> {
   label: string
 }
 
+/** Whether there is only room for cards. */
+export function useIsNarrow(): boolean {
+  return useMediaQuery('(max-width: 47.99em)', false, { getInitialValueInEffect: false }) ?? false
+}
+
 export function ResponsiveTable<Row>({ rows, columns, keyOf, label }: ResponsiveTableProps<Row>) {
-  const isWide = useMediaQuery('(min-width: 48em)', true, { getInitialValueInEffect: false })
-  if (!isWide) return <Cards rows={rows} columns={columns} keyOf={keyOf} label={label} />
+  if (useIsNarrow()) return <Cards rows={rows} columns={columns} keyOf={keyOf} label={label} />
   return (
     <Table.ScrollContainer minWidth={0} type="native" tabIndex={0} role="region" aria-label={label}>
       <Table verticalSpacing="xs" highlightOnHover>
@@ -66,14 +71,7 @@ export function ResponsiveTable<Row>({ rows, columns, keyOf, label }: Responsive
   )
 }
 
-interface CardsProps<Row> {
-  rows: readonly Row[]
-  columns: readonly Column<Row>[]
-  keyOf: (row: Row) => string
-  label: string
-}
-
-function Cards<Row>({ rows, columns, keyOf, label }: CardsProps<Row>) {
+function Cards<Row>({ rows, columns, keyOf, label }: ResponsiveTableProps<Row>) {
   const [first, ...rest] = columns
   return (
     <Stack gap="sm" role="list" aria-label={label}>
@@ -113,6 +111,33 @@ export function LoadMore({ list }: { list: { hasNextPage: boolean; isFetchingNex
         Load more
       </SecondaryButton>
     </Group>
+  )
+}
+
+/** How many rows a filter has found. `word` is singular. */
+export function FoundCount({ found, total, word }: { found: number; total: number; word: string }) {
+  return <Note role="status">{found === total ? plural(total, word) : `${exactCount(found)} of ${plural(total, word)}`}</Note>
+}
+
+interface FirstRowsProps<Row> {
+  rows: readonly Row[]
+  /** How many are shown at first. */
+  first?: number
+  children: (shown: readonly Row[]) => ReactNode
+}
+
+/** The first rows of a list that is in memory, and a button that shows more of them. */
+export function FirstRows<Row>({ rows, first = 50, children }: FirstRowsProps<Row>) {
+  const [count, setCount] = useState(first)
+  return (
+    <>
+      {children(rows.slice(0, count))}
+      {rows.length > count && (
+        <Group justify="center">
+          <SecondaryButton onClick={() => setCount(count + 2 * first)}>Show more ({exactCount(rows.length)} in total)</SecondaryButton>
+        </Group>
+      )}
+    </>
   )
 }
 

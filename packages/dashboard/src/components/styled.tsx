@@ -34,6 +34,30 @@ export const DangerButton = Button.withProps({ variant: 'light', color: 'red' })
 /** In a row of a table or a list. */
 export const RowButton = Button.withProps({ variant: 'default', size: 'compact-sm' })
 
+interface ExplainedButtonProps extends ButtonProps {
+  /** What the button does, in full. */
+  name: string
+  /** Why that is not possible; null if it is. */
+  why: string | null
+  onClick: () => void
+  children: ReactNode
+}
+
+/** A button that says why it is disabled. Not by the disabled attribute: it must be focusable to show why. */
+export function ExplainedButton({ name, why, onClick, ...props }: ExplainedButtonProps) {
+  return (
+    <Tooltip label={why ?? ''} disabled={why === null} multiline maw={300} events={{ hover: true, focus: true, touch: true }}>
+      <Button
+        {...props}
+        data-disabled={why !== null}
+        aria-disabled={why !== null}
+        aria-label={why === null ? name : `${name}. Not possible: ${why}`}
+        onClick={(event) => (why === null ? onClick() : event.preventDefault())}
+      />
+    </Tooltip>
+  )
+}
+
 /** A button that leads to another page. */
 export function LinkButton({ to, ...props }: ButtonProps & { to: string; children: ReactNode }) {
   return <Button component={Link} href={to} variant="default" {...props} />

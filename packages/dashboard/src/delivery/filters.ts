@@ -54,6 +54,10 @@ export function filtersOf(params: Params): Filters {
   return { ...filters, view: canGroup(filters) ? (requested ?? (isOfFailures ? 'causes' : 'list')) : 'list' }
 }
 
+export function isNarrowed({ view: _, ...filters }: Filters): boolean {
+  return Object.values(filters).some((value) => value !== undefined)
+}
+
 /** Whether failures can be grouped by cause: the API groups by destination and time, but not by user or event, and only failures. */
 export function canGroup({ state, userId, event }: Pick<Filters, 'state' | 'userId' | 'event'>): boolean {
   return (state === undefined || isFailure(state)) && userId === undefined && event === undefined

@@ -14,6 +14,25 @@ export function useSearchState(): [params: URLSearchParams, change: (changes: Se
   return [params, changeSearch]
 }
 
+export interface Param {
+  /** The name of the parameter in the page's address. */
+  param: string
+  /** Another name of it, which links of other pages use. */
+  alias?: string | undefined
+  /** Another parameter, which is removed when this one is changed. */
+  clears?: string | undefined
+  /** Whether a change replaces the entry in the browser's history. */
+  isReplacing?: boolean | undefined
+}
+
+/** One query parameter, empty if it is not set, and a function that changes or removes it. */
+export function useParam({ param, alias = param, clears = param, isReplacing = false }: Param) {
+  const [params, change] = useSearchState()
+  const set = (value: string | null | undefined): void =>
+    change({ [alias]: null, [clears]: null, [param]: value }, { replace: isReplacing })
+  return [params.get(param) || params.get(alias) || '', set] as const
+}
+
 export function changeSearch(changes: SearchChanges, { replace = false }: { replace?: boolean } = {}): void {
   const { pathname, search, hash } = window.location
   navigate(`${pathname}${changedSearch(search, changes)}${hash}`, { replace })

@@ -37,6 +37,7 @@ export interface ContentState {
   destination: Destination
   isReadOnly: boolean
   isChanged: boolean
+  isSaving: boolean
   /** Whether somebody else has saved another version since editing began. */
   isOutdated: boolean
   problems: ReadonlyMap<string, string>
@@ -75,6 +76,7 @@ export function useContent<Of extends Destination, Edited>(
     draft,
     isReadOnly,
     isChanged,
+    isSaving: change.isPending,
     isOutdated: isOutdated && isChanged,
     problems,
     changes: problems.size > 0 ? null : form.changesOf(base, draft),

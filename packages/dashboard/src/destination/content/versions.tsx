@@ -5,7 +5,7 @@ import { notifications } from '@mantine/notifications'
 import { type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
 import { type Answer, useList } from '../../api/queries.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
 import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { RowButton, SectionTitle, SmallTag, Strong, Time } from '../../components/styled.tsx'
@@ -21,22 +21,9 @@ export interface VersionView {
 }
 
 export function Versions({ content, view }: { content: ContentState; view: VersionView }) {
-  const { destination, isReadOnly, isChanged } = content
+  const { destination, isReadOnly } = content
   const versions = useList('GET /api/destinations/{id}/versions', { params: { id: destination.id }, query: { limit: 10 } })
   const [shown, show] = useState<Version | null>(null)
-  const [asked, ask] = useState<number | null>(null)
-  const [busy, setBusy] = useState<number | null>(null)
-  const restore = async (version: number): Promise<void> => {
-    setBusy(version)
-    try {
-      const saved = await content.save({ version })
-      notifications.show({ color: 'teal', message: `Version ${version} was restored as version ${saved.version}.` })
-    } catch (error) {
-      notifications.show({ color: 'red', title: `Could not restore version ${version}`, message: (error as ApiProblem).message })
-    } finally {
-      setBusy(null)
-    }
-  }
   return (
     <Stack gap="sm" component="section" aria-labelledby="versions">
       <SectionTitle id="versions">Versions</SectionTitle>
@@ -62,21 +49,12 @@ export function Versions({ content, view }: { content: ContentState; view: Versi
           {
             label: 'Actions',
             isActions: true,
-            cell: (version) => (
+            cell: (each) => (
               <Group gap="xs" wrap="nowrap" justify="flex-end">
-                <RowButton onClick={() => show(version)} aria-label={`View version ${version.version}`}>
+                <RowButton onClick={() => show(each)} aria-label={`View version ${each.version}`}>
                   View
                 </RowButton>
-                {!isReadOnly && version.version !== destination.version && (
-                  <RowButton
-                    loading={busy === version.version}
-                    disabled={busy !== null}
-                    onClick={() => (isChanged ? ask(version.version) : void restore(version.version))}
-                    aria-label={`Restore version ${version.version}`}
-                  >
-                    Restore
-                  </RowButton>
-                )}
+                {!isReadOnly && each.version !== destination.version && <Restore version={each.version} content={content} />}
               </Group>
             ),
           },
@@ -93,16 +71,42 @@ export function Versions({ content, view }: { content: ContentState; view: Versi
         {shown !== null &&
           (view.partsOf(shown).length === 0 ? <Text size="sm">Messages are sent as they are.</Text> : <Stack>{view.content(shown)}</Stack>)}
       </Modal>
-      <ConfirmDialog
-        opened={asked !== null}
-        onClose={() => ask(null)}
-        title={`Restore version ${asked ?? ''}?`}
-        verb="Discard and restore"
-        onConfirm={() => restore(asked as number)}
-      >
-        <Text size="sm">Your unsaved changes are discarded.</Text>
-      </ConfirmDialog>
     </Stack>
+  )
+}
+
+/** Asks first if there are unsaved changes. */
+function Restore({ version, content }: { version: number; content: ContentState }) {
+  const [isBusy, setBusy] = useState(false)
+  const restore = async (): Promise<void> => {
+    setBusy(true)
+    try {
+      const saved = await content.save({ version })
+      notifications.show({ color: 'teal', message: `Version ${version} was restored as version ${saved.version}.` })
+    } catch (error) {
+      notifications.show({ color: 'red', title: `Could not restore version ${version}`, message: (error as ApiProblem).message })
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <ConfirmButton
+      button={(open) => (
+        <RowButton
+          loading={isBusy}
+          disabled={content.isSaving}
+          onClick={() => (content.isChanged ? open() : void restore())}
+          aria-label={`Restore version ${version}`}
+        >
+          Restore
+        </RowButton>
+      )}
+      title={`Restore version ${version}?`}
+      verb="Discard and restore"
+      onConfirm={restore}
+    >
+      Your unsaved changes are discarded.
+    </ConfirmButton>
   )
 }
 

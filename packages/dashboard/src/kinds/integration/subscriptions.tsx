@@ -79,8 +79,8 @@ interface CardProps {
 }
 
 function SubscriptionCard(props: CardProps) {
-  const { subscription, action, onChange, onRemove, isOpen, onOpen, recent, problem, isWrong, isReadOnly } = props
-  const { name, enabled, subscribe, mapping } = subscription
+  const { subscription, action, onChange, onRemove, isOpen, onOpen, isWrong, isReadOnly } = props
+  const { name, enabled, subscribe } = subscription
   const set = (changes: Partial<SubscriptionDraft>): void => onChange({ ...subscription, ...changes })
   const title = name.trim() === '' ? (action?.name ?? subscription.action) : name
   return (
@@ -122,49 +122,55 @@ function SubscriptionCard(props: CardProps) {
           )}
         </Group>
       </Group>
-      <Collapse expanded={isOpen}>
-        {isOpen && (
-          <Stack gap="md" pt="md">
-            {action !== undefined && action.description !== '' && (
-              <Note>
-                <LinkedText markdown={action.description} />
-              </Note>
-            )}
-            <TextInput
-              label="Name"
-              {...entered(name, (name) => set({ name }))}
-              error={problem('name')}
-              readOnly={isReadOnly}
-              maw={420}
-              autoComplete="off"
-            />
-            <WhenFields
-              subscribe={subscribe}
-              onChange={(next) => set({ subscribe: next })}
-              events={recent.events}
-              problem={problem('subscribe')}
-              isReadOnly={isReadOnly}
-            />
-            <Stack gap="xs">
-              <Strong>Fields</Strong>
-              <SmallNote>
-                A path such as $.properties.total reads a value of the message. A template mixes text and values, such as{' '}
-                {'{{event}} for {{properties.total}}'}.
-                {recent.suggestions.some(({ example }) => example !== '') && ' Paths are suggested from the last messages of the sources.'}
-              </SmallNote>
-              <MappingFields
-                schema={action?.fields ?? { properties: {}, required: [] }}
-                mapping={mapping}
-                onChange={(next) => set({ mapping: next })}
-                suggestions={recent.suggestions}
-                problem={problem}
-                isReadOnly={isReadOnly}
-              />
-            </Stack>
-          </Stack>
-        )}
-      </Collapse>
+      <Collapse expanded={isOpen}>{isOpen && <SubscriptionFields {...props} set={set} />}</Collapse>
     </Paper>
+  )
+}
+
+type FieldsProps = Pick<CardProps, 'subscription' | 'action' | 'recent' | 'problem' | 'isReadOnly'> & {
+  set: (changes: Partial<SubscriptionDraft>) => void
+}
+
+function SubscriptionFields({ subscription: { name, subscribe, mapping }, action, set, recent, problem, isReadOnly }: FieldsProps) {
+  return (
+    <Stack gap="md" pt="md">
+      {action !== undefined && action.description !== '' && (
+        <Note>
+          <LinkedText markdown={action.description} />
+        </Note>
+      )}
+      <TextInput
+        label="Name"
+        {...entered(name, (name) => set({ name }))}
+        error={problem('name')}
+        readOnly={isReadOnly}
+        maw={420}
+        autoComplete="off"
+      />
+      <WhenFields
+        subscribe={subscribe}
+        onChange={(next) => set({ subscribe: next })}
+        events={recent.events}
+        problem={problem('subscribe')}
+        isReadOnly={isReadOnly}
+      />
+      <Stack gap="xs">
+        <Strong>Fields</Strong>
+        <SmallNote>
+          A path such as $.properties.total reads a value of the message. A template mixes text and values, such as{' '}
+          {'{{event}} for {{properties.total}}'}.
+          {recent.suggestions.some(({ example }) => example !== '') && ' Paths are suggested from the last messages of the sources.'}
+        </SmallNote>
+        <MappingFields
+          schema={action?.fields ?? { properties: {}, required: [] }}
+          mapping={mapping}
+          onChange={(next) => set({ mapping: next })}
+          suggestions={recent.suggestions}
+          problem={problem}
+          isReadOnly={isReadOnly}
+        />
+      </Stack>
+    </Stack>
   )
 }
 

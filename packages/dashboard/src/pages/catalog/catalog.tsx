@@ -1,7 +1,7 @@
 // Add a destination: a webhook, or one of the integrations of the catalogue, which may have to be installed first. The search and the filter are in
 // the page's address.
 
-import { Alert, Button, Code, Group, Paper, Progress, Select, Stack, Text } from '@mantine/core'
+import { Alert, Button, Code, Group, Paper, Progress, Stack, Text } from '@mantine/core'
 import { useDeferredValue, useEffect, useMemo, useRef } from 'react'
 import { Link } from 'wouter'
 import { useApi, useChange, useWholeList } from '../../api/queries.ts'
@@ -9,6 +9,8 @@ import { SearchIcon } from '../../components/icons.tsx'
 import { ParamInput } from '../../components/inputs.tsx'
 import { IntegrationTile, Tile } from '../../components/integration-tile.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
+import { ParamCombobox } from '../../components/param-combobox.tsx'
+import { FoundCount } from '../../components/responsive-table.tsx'
 import { LinkButton, LongText, Note, SecondaryButton, SectionTitle, SmallNote } from '../../components/styled.tsx'
 import type { AddCard } from '../../destination/kind.ts'
 import { KINDS } from '../../kinds/kinds.tsx'
@@ -67,23 +69,17 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
           maw={420}
           data-autofocus
         />
-        <Select
+        <ParamCombobox
+          param="auth"
           label="Authentication"
-          placeholder="Any"
-          clearable
-          data={auths.map((value) => ({ value, label: AUTH_NAMES[value] }))}
-          value={auth === '' ? null : auth}
-          onChange={(value) => change({ auth: value }, { replace: true })}
+          options={auths.map((value) => ({ value, label: AUTH_NAMES[value] }))}
+          isReplacing
           w={230}
           openOnFocus={false}
           clearButtonProps={{ 'aria-label': 'Any authentication' }}
         />
       </Group>
-      <Note role="status">
-        {shown.length === entries.length
-          ? `${exactCount(entries.length)} integrations`
-          : `${exactCount(shown.length)} of ${exactCount(entries.length)} integrations`}
-      </Note>
+      <FoundCount found={shown.length} total={entries.length} word="integration" />
       {shown.length === 0 && kinds.length === 0 ? (
         <Empty
           title="No matching integration"

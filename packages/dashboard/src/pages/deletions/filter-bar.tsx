@@ -1,8 +1,9 @@
 // The filters of the deletion lists, which are kept in the page's address, and the state of a request or of one of its targets.
 
-import { Select, SimpleGrid } from '@mantine/core'
+import { SimpleGrid } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { ParamInput } from '../../components/inputs.tsx'
+import { ParamCombobox } from '../../components/param-combobox.tsx'
 import { Tag } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 
@@ -19,17 +20,9 @@ export function UserField() {
 }
 
 export function StateAndUser() {
-  const [params, change] = useSearchState()
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-      <Select
-        label="State"
-        placeholder="All"
-        data={[...DELETION_STATES]}
-        value={stateOf(params.get('state')) ?? null}
-        onChange={(value) => change({ state: value })}
-        clearable
-      />
+      <ParamCombobox param="state" label="State" placeholder="All" options={DELETION_STATES} />
       <UserField />
     </SimpleGrid>
   )

@@ -1,12 +1,12 @@
 // The list of deliveries: filters, failures grouped by cause, and replays.
 
-import { Alert, Button, Group, Paper, SegmentedControl, Tooltip } from '@mantine/core'
+import { Alert, Button, Group, Paper, SegmentedControl } from '@mantine/core'
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react'
 import { useDestinationNames } from '../../api/use-names.ts'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { Empty, Page } from '../../components/page.tsx'
-import { SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
-import { canGroup, type Filters, filtersOf, listQuery, type ReplayBody, replayOf } from '../../delivery/filters.ts'
+import { ExplainedButton, SmallButton, SmallNote, Strong } from '../../components/styled.tsx'
+import { canGroup, type Filters, filtersOf, isNarrowed, listQuery, type ReplayBody, replayOf } from '../../delivery/filters.ts'
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { changeSearch, useSearchState } from '../../url/url-state.ts'
@@ -27,43 +27,27 @@ export default function DeliveriesPage() {
   // "Last hour" counts back from this time. It stays the same until the filters change, so that the pages of the list are consistent.
   const asOf = useMemo(() => Date.now(), [key])
   const { isAdmin } = useSession()
-  const { nameOf, isKnown, options } = useDestinationNames()
+  const { nameOf, isKnown, destinations } = useDestinationNames()
   const [body, setBody] = useState<ReplayBody | null>(null)
-  const [selection, setSelection] = useState<Selection>(() => selectionOf(params.get('selected')))
-  const select = useCallback((ids: readonly string[], isOn: boolean): void => setSelection((before) => toggled(before, ids, isOn)), [])
-  // The selection belongs to the current list: other filters clear it.
-  const shownKey = useRef(key)
-  useEffect(() => {
-    if (shownKey.current !== key) setSelection(new Set())
-    shownKey.current = key
-  }, [key])
-  const text = selectionText(selection)
-  useEffect(() => {
-    if (text !== params.get('selected')) changeSearch({ selected: text }, { replace: true })
-  }, [text])
+  const [selection, select, clearSelection] = useSelection(key)
   const all = replayOf(filters, asOf)
-  const why = isAdmin ? all.why : VIEWER
   return (
     <Page
       title="Deliveries"
       about="Each delivery sends one message to one destination."
       actions={
-        <Tooltip label={why ?? ''} disabled={why === undefined} multiline maw={300} events={{ hover: true, focus: true, touch: true }}>
-          {/* Not the disabled attribute: the button must be focusable to show why it is disabled. */}
-          <Button
-            variant="light"
-            leftSection={<ReplayIcon size={15} />}
-            data-disabled={why !== undefined}
-            aria-disabled={why !== undefined}
-            aria-label={why === undefined ? 'Replay all matches' : `Replay all matches. Not possible: ${why}`}
-            onClick={() => why === undefined && all.body && setBody(all.body)}
-          >
-            Replay all matches
-          </Button>
-        </Tooltip>
+        <ExplainedButton
+          name="Replay all matches"
+          why={isAdmin ? (all.why ?? null) : VIEWER}
+          variant="light"
+          leftSection={<ReplayIcon size={15} />}
+          onClick={() => all.body && setBody(all.body)}
+        >
+          Replay all matches
+        </ExplainedButton>
       }
     >
-      <FilterBar filters={filters} destinations={options} />
+      <FilterBar filters={filters} destinations={destinations} />
       {canGroup(filters) && (
         <SegmentedControl
           aria-label="View"
@@ -97,13 +81,31 @@ export default function DeliveriesPage() {
         <SelectionBar
           selection={selection}
           isAdmin={isAdmin}
-          onClear={() => setSelection(new Set())}
+          onClear={clearSelection}
           onReplay={() => setBody({ deliveryIds: [...selection] })}
         />
       )}
       <ReplayDialog body={body} onClose={() => setBody(null)} nameOf={nameOf} />
     </Page>
   )
+}
+
+/** The selected deliveries, which are in the address too. They belong to the list with this key: another list clears them. */
+function useSelection(key: string) {
+  const [params] = useSearchState()
+  const [selection, setSelection] = useState<Selection>(() => selectionOf(params.get('selected')))
+  const select = useCallback((ids: readonly string[], isOn: boolean): void => setSelection((before) => toggled(before, ids, isOn)), [])
+  const clear = (): void => setSelection(new Set())
+  const shownKey = useRef(key)
+  useEffect(() => {
+    if (shownKey.current !== key) clear()
+    shownKey.current = key
+  }, [key])
+  const text = selectionText(selection)
+  useEffect(() => {
+    if (text !== params.get('selected')) changeSearch({ selected: text }, { replace: true })
+  }, [text])
+  return [selection, select, clear] as const
 }
 
 interface SelectionBarProps {
@@ -134,9 +136,7 @@ function SelectionBar({ selection, isAdmin, onClear, onReplay }: SelectionBarPro
 }
 
 function NoDeliveries({ filters }: { filters: Filters }) {
-  const { destinationId, state, reason, userId, event, within, from, to } = filters
-  const isNarrowed = [destinationId, state, reason, userId, event, within, from, to].some((value) => value !== undefined)
-  if (isNarrowed)
+  if (isNarrowed(filters))
     return (
       <Empty title="No deliveries match the filters" link={{ to: '/deliveries', label: 'Show all deliveries', isLight: true }}>
         Remove a filter or choose another time range. Deliveries are deleted after the retention period (SWITCHYARD_RETENTION_DAYS).

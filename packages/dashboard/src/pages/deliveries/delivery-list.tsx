@@ -2,11 +2,12 @@
 // window scrolls rather than a box in it, as usual on a phone.
 
 import { Checkbox, Group, Skeleton, Text } from '@mantine/core'
-import { useMediaQuery } from '@mantine/hooks'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { type ApiProblem, call, type Schemas } from '../../api/client.ts'
+import { ticked } from '../../components/inputs.tsx'
 import { ErrorAlert, Loading } from '../../components/page.tsx'
+import { useIsNarrow } from '../../components/responsive-table.tsx'
 import { Countdown, Note, SmallButton, SmallNote, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
 import type { ListQuery } from '../../delivery/filters.ts'
 import { exactCount, plural } from '../../text/format.ts'
@@ -47,9 +48,39 @@ export function DeliveryList(props: DeliveryListProps) {
   return pages === null ? <Loading lines={8} /> : <Shown key={key} {...props} pages={pages} />
 }
 
-function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps & { pages: RowPages<Delivery> }) {
+type ShownProps = DeliveryListProps & { pages: RowPages<Delivery> }
+
+function Shown({ empty, ...list }: ShownProps) {
+  const { pages, selection } = list
   useSyncExternalStore(pages.subscribe, pages.version)
-  const isNarrow = useMediaQuery('(max-width: 47.99em)', false, { getInitialValueInEffect: false }) ?? false
+  useRefresh(pages, selection.size === 0)
+  if (pages.count === 0 && pages.problem === null && pages.isEnd) return <>{empty}</>
+  if (pages.count === 0 && pages.problem !== null)
+    return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.resume()} />
+  if (pages.count === 0 && !pages.hasStarted) return <Loading lines={8} />
+  return (
+    <div className={styles.whole}>
+      <Rows {...list} />
+      <Group justify="center" py="md" mih={56}>
+        <Footer pages={pages} />
+      </Group>
+    </div>
+  )
+}
+
+/** New deliveries are added at the start, so the list is refreshed only there: rows must not move while somebody reads further down. */
+function useRefresh(pages: RowPages<Delivery>, isOn: boolean): void {
+  useEffect(() => {
+    if (!isOn) return undefined
+    const timer = setInterval(() => {
+      if (!document.hidden && pages.hasStarted && !pages.isLoading && pages.problem === null && window.scrollY < 200) void pages.refresh()
+    }, REFRESH_MS)
+    return () => clearInterval(timer)
+  }, [pages, isOn])
+}
+
+function Rows({ pages, nameOf, selection, onSelect }: Omit<ShownProps, 'empty'>) {
+  const isNarrow = useIsNarrow()
   const height = isNarrow ? CARD_PX : ROW_PX
   const box = useRef<HTMLDivElement>(null)
   const [top, setTop] = useState(0)
@@ -63,17 +94,40 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
   const drawn = rows.getVirtualItems()
   const [first, last] = [drawn[0]?.index ?? 0, drawn.at(-1)?.index ?? 30]
   useEffect(() => pages.show(first, last), [pages, first, last])
-  // New deliveries are added at the start, so the list is refreshed only there: rows must not move while somebody reads further down.
-  const isFresh = first === 0 && selection.size === 0
-  useEffect(() => {
-    if (!isFresh) return undefined
-    const timer = setInterval(() => {
-      if (!document.hidden && pages.hasStarted && !pages.isLoading && pages.problem === null && window.scrollY < 200) void pages.refresh()
-    }, REFRESH_MS)
-    return () => clearInterval(timer)
-  }, [pages, isFresh])
-  const anchor = useRef<number | null>(null)
+  const { select, step } = useSteps(pages, onSelect, (index) => rows.scrollToIndex(index))
+  return (
+    <div role="table" aria-label="Deliveries" aria-rowcount={pages.isEnd ? pages.count + 1 : -1}>
+      <Head visible={pages.rowsBetween(first, last).map(({ id }) => id)} isNarrow={isNarrow} selection={selection} onSelect={onSelect} />
+      <div ref={box} role="rowgroup" className={styles.list} style={{ height: rows.getTotalSize() }}>
+        {drawn.map(({ index, start }) => {
+          const row = pages.rowAt(index)
+          return (
+            <div
+              key={index}
+              role="row"
+              aria-rowindex={index + 2}
+              className={styles.row}
+              style={{ transform: `translateY(${start - top}px)` }}
+              data-selected={row !== undefined && selection.has(row.id) ? true : undefined}
+            >
+              {row === undefined ? (
+                <div role="cell" style={{ gridColumn: '1 / -1', gridRow: '1 / -1' }}>
+                  <Skeleton height={14} aria-label="Loading" />
+                </div>
+              ) : (
+                <Cells row={row} index={index} nameOf={nameOf} isSelected={selection.has(row.id)} onSelect={select} onStep={step} />
+              )}
+            </div>
+          )
+        })}
+      </div>
+    </div>
+  )
+}
 
+/** Selects single rows or ranges, and moves between rows with the arrow keys. */
+function useSteps(pages: RowPages<Delivery>, onSelect: DeliveryListProps['onSelect'], scrollTo: (index: number) => void) {
+  const anchor = useRef<number | null>(null)
   const select = (index: number, isOn: boolean, isRange: boolean): void => {
     const from = isRange && anchor.current !== null ? anchor.current : index
     anchor.current = index
@@ -90,73 +144,41 @@ function Shown({ pages, nameOf, selection, onSelect, empty }: DeliveryListProps 
       anchor.current ??= index
       select(to, true, true)
     }
-    rows.scrollToIndex(to)
+    scrollTo(to)
     // The row may be rendered only after the scroll.
     requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`select-${to}`)?.focus({ preventScroll: true })))
   }
+  return { select, step }
+}
 
-  if (pages.count === 0 && pages.problem === null && pages.isEnd) return <>{empty}</>
-  if (pages.count === 0 && pages.problem !== null)
-    return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.resume()} />
-  if (pages.count === 0 && !pages.hasStarted) return <Loading lines={8} />
-  const loaded = pages.rowsBetween(first, last)
-  const isAll = loaded.length > 0 && loaded.every(({ id }) => selection.has(id))
+interface HeadProps extends Pick<DeliveryListProps, 'selection' | 'onSelect'> {
+  /** The ids of the visible deliveries. */
+  visible: readonly string[]
+  isNarrow: boolean
+}
+
+function Head({ visible, isNarrow, selection, onSelect }: HeadProps) {
+  const isAll = visible.length > 0 && visible.every((id) => selection.has(id))
   return (
-    <div className={styles.whole}>
-      <div role="table" aria-label="Deliveries" aria-rowcount={pages.isEnd ? pages.count + 1 : -1}>
-        <div role="rowgroup" style={{ display: 'contents' }}>
-          <div role="row" className={styles.head} aria-rowindex={1}>
-            <div role="columnheader">
-              <Checkbox
-                aria-label="Select visible deliveries"
-                label={isNarrow ? 'Select visible deliveries' : undefined}
-                checked={isAll}
-                indeterminate={!isAll && loaded.some(({ id }) => selection.has(id))}
-                onChange={(event) =>
-                  onSelect(
-                    loaded.map(({ id }) => id),
-                    event.currentTarget.checked,
-                  )
-                }
-              />
-            </div>
-            <div role="columnheader">Message</div>
-            <div role="columnheader">Destination</div>
-            <div role="columnheader">State</div>
-            <div role="columnheader">Reason</div>
-            <div role="columnheader" className={styles.number}>
-              Attempts
-            </div>
-            <div role="columnheader">Time</div>
-          </div>
+    <div role="rowgroup" style={{ display: 'contents' }}>
+      <div role="row" className={styles.head} aria-rowindex={1}>
+        <div role="columnheader">
+          <Checkbox
+            aria-label="Select visible deliveries"
+            label={isNarrow ? 'Select visible deliveries' : undefined}
+            indeterminate={!isAll && visible.some((id) => selection.has(id))}
+            {...ticked(isAll, (isOn) => onSelect(visible, isOn))}
+          />
         </div>
-        <div ref={box} role="rowgroup" className={styles.list} style={{ height: rows.getTotalSize() }}>
-          {drawn.map(({ index, start }) => {
-            const row = pages.rowAt(index)
-            return (
-              <div
-                key={index}
-                role="row"
-                aria-rowindex={index + 2}
-                className={styles.row}
-                style={{ transform: `translateY(${start - top}px)` }}
-                data-selected={row !== undefined && selection.has(row.id) ? true : undefined}
-              >
-                {row === undefined ? (
-                  <div role="cell" style={{ gridColumn: '1 / -1', gridRow: '1 / -1' }}>
-                    <Skeleton height={14} aria-label="Loading" />
-                  </div>
-                ) : (
-                  <Cells row={row} index={index} nameOf={nameOf} isSelected={selection.has(row.id)} onSelect={select} onStep={step} />
-                )}
-              </div>
-            )
-          })}
+        <div role="columnheader">Message</div>
+        <div role="columnheader">Destination</div>
+        <div role="columnheader">State</div>
+        <div role="columnheader">Reason</div>
+        <div role="columnheader" className={styles.number}>
+          Attempts
         </div>
+        <div role="columnheader">Time</div>
       </div>
-      <Group justify="center" py="md" mih={56}>
-        <Footer pages={pages} />
-      </Group>
     </div>
   )
 }

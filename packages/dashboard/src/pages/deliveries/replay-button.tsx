@@ -1,13 +1,12 @@
 // Replays a delivery: asks for confirmation, then opens the new delivery.
 
-import { Stack, Text, Tooltip } from '@mantine/core'
+import { Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChange } from '../../api/queries.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { ReplayIcon } from '../../components/icons.tsx'
-import { SecondaryButton, ViewLink } from '../../components/styled.tsx'
+import { ExplainedButton, ViewLink } from '../../components/styled.tsx'
 import type { Hold } from '../../destination/destination-status.ts'
 import { useSession } from '../../session/session.tsx'
 
@@ -22,7 +21,6 @@ export interface ReplayButtonProps {
 }
 
 export function ReplayButton({ delivery, destination, hold = null, obstacle, size = 'xs' }: ReplayButtonProps) {
-  const [isOpen, setOpen] = useState(false)
   const [, go] = useLocation()
   const { isAdmin } = useSession()
   const replay = useChange('POST /api/deliveries/{id}/replay', 'GET /api/messages/{id}', 'GET /api/deliveries/{id}', 'GET /api/deliveries')
@@ -33,48 +31,43 @@ export function ReplayButton({ delivery, destination, hold = null, obstacle, siz
     go(`/deliveries/${encodeURIComponent(id)}`)
   }
   return (
-    <>
-      <Tooltip label={reason ?? ''} disabled={reason === null} events={{ hover: true, focus: true, touch: true }}>
-        {/* Not the disabled attribute: the button must be focusable to show why it is disabled. */}
-        <SecondaryButton
+    <ConfirmButton
+      button={(open) => (
+        <ExplainedButton
+          name={`Replay to ${destination}`}
+          why={reason}
+          variant="default"
           size={size}
           leftSection={<ReplayIcon size={14} />}
-          data-disabled={reason !== null}
-          aria-disabled={reason !== null}
-          aria-label={`Replay to ${destination}${reason === null ? '' : `. Not possible: ${reason}`}`}
-          onClick={(event) => (reason === null ? setOpen(true) : event.preventDefault())}
+          onClick={open}
         >
           Replay
-        </SecondaryButton>
-      </Tooltip>
-      <ConfirmDialog
-        opened={isOpen}
-        onClose={() => setOpen(false)}
-        title={`Replay to ${destination}?`}
-        verb="Replay"
-        color="blue"
-        onConfirm={confirm}
-      >
-        <Stack gap="xs">
+        </ExplainedButton>
+      )}
+      title={`Replay to ${destination}?`}
+      verb="Replay"
+      color="blue"
+      onConfirm={confirm}
+    >
+      <Stack gap="xs">
+        <Text size="sm">
+          The message is sent again as a new delivery, with the current settings of the destination. The request has the header{' '}
+          <b>X-Replay: true</b> and the same messageId, so that the receiver can recognize it.
+        </Text>
+        {delivery.state === 'delivered' && <Text size="sm">The message was already delivered. The receiver will get it again.</Text>}
+        {delivery.replayedBy !== null && (
           <Text size="sm">
-            The message is sent again as a new delivery, with the current settings of the destination. The request has the header{' '}
-            <b>X-Replay: true</b> and the same messageId, so that the receiver can recognize it.
+            It was already replayed, by the delivery{' '}
+            <ViewLink to={`/deliveries/${encodeURIComponent(delivery.replayedBy)}`}>{delivery.replayedBy}</ViewLink>.
           </Text>
-          {delivery.state === 'delivered' && <Text size="sm">The message was already delivered. The receiver will get it again.</Text>}
-          {delivery.replayedBy !== null && (
-            <Text size="sm">
-              It was already replayed, by the delivery{' '}
-              <ViewLink to={`/deliveries/${encodeURIComponent(delivery.replayedBy)}`}>{delivery.replayedBy}</ViewLink>.
-            </Text>
-          )}
-          {hold !== null && (
-            <Text size="sm">
-              The destination is {hold}: the new delivery stays pending until it is {hold === 'disabled' ? 'enabled' : 'resumed'}.
-            </Text>
-          )}
-          <Text size="sm">This delivery and its attempts do not change.</Text>
-        </Stack>
-      </ConfirmDialog>
-    </>
+        )}
+        {hold !== null && (
+          <Text size="sm">
+            The destination is {hold}: the new delivery stays pending until it is {hold === 'disabled' ? 'enabled' : 'resumed'}.
+          </Text>
+        )}
+        <Text size="sm">This delivery and its attempts do not change.</Text>
+      </Stack>
+    </ConfirmButton>
   )
 }

@@ -1,22 +1,21 @@
 // The list of destinations with their health, the most urgent first. The filters by name, URL and status are in the page's address.
 
-import { Alert, Group, Paper, Select, Stack, Table, Text } from '@mantine/core'
+import { Alert, Group, Paper, Stack, Table, Text } from '@mantine/core'
 import { useMediaQuery } from '@mantine/hooks'
-import { useState } from 'react'
+import type { ApiProblem } from '../../api/client.ts'
 import { useApi, useWholeList } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
 import { ParamInput } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
-import { LinkButton, NameLink, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
+import { ParamCombobox } from '../../components/param-combobox.tsx'
+import { FirstRows, FoundCount } from '../../components/responsive-table.tsx'
+import { LinkButton, NameLink, SecondaryButton, SmallNote } from '../../components/styled.tsx'
 import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from '../../destination/destination-status.ts'
 import type { Destination } from '../../destination/kind.ts'
 import { BacklogView, BreakerView, type DestinationHealth, Latency, StatusBadge, Success } from '../../destination/status-view.tsx'
 import { kindOf } from '../../kinds/kinds.tsx'
 import { useSession } from '../../session/session.tsx'
-import { exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
-
-const SHOWN_AT_FIRST = 50
 
 interface Row {
   destination: Destination
@@ -29,35 +28,22 @@ export default function DestinationsPage() {
   const { isAdmin } = useSession()
   const list = useWholeList('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 15_000 })
   const health = useApi('GET /api/destinations/health', { everyMs: 5_000 })
-  const [params, change] = useSearchState()
-  const [shown, setShown] = useState(SHOWN_AT_FIRST)
-  const { rows: destinations } = list
-
-  const text = params.get('q') ?? ''
-  const state = params.get('state') ?? ''
   const add = isAdmin && (
     <LinkButton to="/catalog" variant="filled" leftSection={<PlusIcon size={16} />}>
       Add a destination
     </LinkButton>
   )
-
   const problem = list.problem ?? (health.data === undefined ? health.error : null)
-  const isPending = list.isPending || (health.data === undefined && problem === null)
   const healthById = new Map(health.data?.data.map(({ destinationId, ...rest }) => [destinationId, rest]))
-  const rows = destinations.flatMap((destination): Row[] => {
+  const rows = list.rows.map((destination): Row => {
     const own = healthById.get(destination.id) ?? NO_HEALTH_YET
-    return [{ destination, health: own, status: statusOf(destination, own, health.dataUpdatedAt), seenAtMs: health.dataUpdatedAt }]
+    return { destination, health: own, status: statusOf(destination, own, health.dataUpdatedAt), seenAtMs: health.dataUpdatedAt }
   })
-  const found = rows
-    .filter(({ destination, status }) => matches(destination, text) && (state === '' || status.name === state))
-    .sort((a, b) => byUrgency(a.status.name, b.status.name))
-  const isNarrow = useMediaQuery('(max-width: 62em)', undefined, { getInitialValueInEffect: false })
-
   return (
     <Page title="Destinations" about="Webhooks and integrations that messages are sent to. Sorted by urgency." actions={add}>
       {problem !== null ? (
         <ErrorAlert problem={problem} onRetry={() => void Promise.all([list.refetch(), health.refetch()])} />
-      ) : isPending ? (
+      ) : list.isPending || health.data === undefined ? (
         <Loading lines={6} label="Loading destinations" />
       ) : rows.length === 0 ? (
         <Empty title="No destinations yet" action={add || <Text size="sm">An admin can add one.</Text>}>
@@ -65,48 +51,41 @@ export default function DestinationsPage() {
           requests.
         </Empty>
       ) : (
-        <Stack>
-          <Group gap="sm" align="flex-end">
-            <ParamInput param="q" label="Name, URL or integration" placeholder="Any" style={{ flex: '1 1 200px' }} maw={360} />
-            <Select
-              label="Status"
-              placeholder="Any"
-              clearable
-              data={[...STATUS_NAMES]}
-              value={state === '' ? null : state}
-              onChange={(value) => change({ state: value })}
-              w={160}
-              clearButtonProps={{ 'aria-label': 'Any status' }}
-            />
-          </Group>
-          {health.error !== null && (
-            <Alert color="orange">Could not refresh the health of destinations; showing older data. {health.error.message}</Alert>
-          )}
-          <Note role="status">
-            {found.length === rows.length
-              ? plural(rows.length, 'destination')
-              : `${exactCount(found.length)} of ${exactCount(rows.length)} destinations`}
-          </Note>
-          {found.length === 0 ? (
-            <Empty
-              title="No matching destinations"
-              action={<SecondaryButton onClick={() => change({ q: null, state: null })}>Show all</SecondaryButton>}
-            >
-              No destination has this name or URL and this status.
-            </Empty>
-          ) : isNarrow ? (
-            <Cards rows={found.slice(0, shown)} />
-          ) : (
-            <Rows rows={found.slice(0, shown)} />
-          )}
-          {found.length > shown && (
-            <Group justify="center">
-              <SecondaryButton onClick={() => setShown(shown + 200)}>Show more ({exactCount(found.length)} in total)</SecondaryButton>
-            </Group>
-          )}
-        </Stack>
+        <Found rows={rows} healthProblem={health.error} />
       )}
     </Page>
+  )
+}
+
+function Found({ rows, healthProblem }: { rows: readonly Row[]; healthProblem: ApiProblem | null }) {
+  const [params, change] = useSearchState()
+  const isNarrow = useMediaQuery('(max-width: 62em)', undefined, { getInitialValueInEffect: false })
+  const text = params.get('q') ?? ''
+  const state = params.get('state') ?? ''
+  const found = rows
+    .filter(({ destination, status }) => matches(destination, text) && (state === '' || status.name === state))
+    .sort((a, b) => byUrgency(a.status.name, b.status.name))
+  return (
+    <Stack>
+      <Group gap="sm" align="flex-end">
+        <ParamInput param="q" label="Name, URL or integration" placeholder="Any" style={{ flex: '1 1 200px' }} maw={360} />
+        <ParamCombobox param="state" label="Status" options={STATUS_NAMES} w={160} clearButtonProps={{ 'aria-label': 'Any status' }} />
+      </Group>
+      {healthProblem !== null && (
+        <Alert color="orange">Could not refresh the health of destinations; showing older data. {healthProblem.message}</Alert>
+      )}
+      <FoundCount found={found.length} total={rows.length} word="destination" />
+      {found.length === 0 ? (
+        <Empty
+          title="No matching destinations"
+          action={<SecondaryButton onClick={() => change({ q: null, state: null })}>Show all</SecondaryButton>}
+        >
+          No destination has this name or URL and this status.
+        </Empty>
+      ) : (
+        <FirstRows rows={found}>{(shown) => (isNarrow ? <Cards rows={shown} /> : <Rows rows={shown} />)}</FirstRows>
+      )}
+    </Stack>
   )
 }
 

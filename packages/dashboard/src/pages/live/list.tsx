@@ -1,17 +1,17 @@
 // The list of events. Only the visible rows are rendered. One tab stop: the arrow keys select a row, Enter opens it.
 
-import { useMediaQuery } from '@mantine/hooks'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, memo, useEffect, useRef, useState } from 'react'
 import type { Names } from '../../api/use-names.ts'
+import { useIsNarrow } from '../../components/responsive-table.tsx'
 import { duration } from '../../text/format.ts'
 import { outcomeOf, subjectOf, typeOf, userOf } from './entry.ts'
 import type { Entry, LiveItem } from './feed.ts'
 import classes from './live.module.css'
 
-const ROW_PX = 34
-const CARD_PX = 56
-const HEAD_PX = 36
+/** In pixels. The margin is the height of the headings. */
+const ROW = { height: 34, margin: 36 }
+const CARD = { height: 56, margin: 0 }
 const PAGE_ROWS = 10
 
 /** Shared by all rows, because creating a formatter is slow. */
@@ -35,9 +35,8 @@ export interface LiveListProps {
 }
 
 export function LiveList({ rows, isPaused, names, onOpen, onRead, onTop }: LiveListProps) {
-  const isNarrow = useMediaQuery('(max-width: 47.99em)', false, { getInitialValueInEffect: false }) ?? false
-  const height = isNarrow ? CARD_PX : ROW_PX
-  const margin = isNarrow ? 0 : HEAD_PX
+  const isNarrow = useIsNarrow()
+  const { height, margin } = isNarrow ? CARD : ROW
   const box = useRef<HTMLDivElement>(null)
   const [active, setActive] = useState<number | null>(null)
   const virtual = useVirtualizer({
@@ -57,21 +56,18 @@ export function LiveList({ rows, isPaused, names, onOpen, onRead, onTop }: LiveL
   }, [isPaused])
 
   const at = active === null ? -1 : rows.findIndex(({ seq }) => seq === active)
-  const go = (to: number): void => {
-    const row = rows[Math.max(0, Math.min(rows.length - 1, to))]
-    if (row === undefined) return
+  const select = ({ seq }: Entry): void => {
     onRead('row')
-    setActive(row.seq)
-    virtual.scrollToIndex(rows.indexOf(row))
+    setActive(seq)
   }
   const press = (event: KeyboardEvent): void => {
     if (event.altKey || event.ctrlKey || event.metaKey) return
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + PAGE_ROWS, PageUp: at - PAGE_ROWS, Home: 0, End: rows.length - 1 }[
-      event.key
-    ]
-    const row = rows[at]
-    if (to !== undefined) go(to)
-    else if ((event.key === 'Enter' || event.key === ' ') && row !== undefined) onOpen(row.item)
+    const to = indexAfter(event.key, at, rows.length)
+    const [next, row] = [rows[to], rows[at]]
+    if (next !== undefined) {
+      select(next)
+      virtual.scrollToIndex(to)
+    } else if ((event.key === 'Enter' || event.key === ' ') && row !== undefined) onOpen(row.item)
     else return
     event.preventDefault()
   }
@@ -89,18 +85,7 @@ export function LiveList({ rows, isPaused, names, onOpen, onRead, onTop }: LiveL
       onKeyDown={press}
       onScroll={({ currentTarget: { scrollTop } }) => (scrollTop > height ? onRead('scroll') : scrollTop === 0 && onTop())}
     >
-      <div role="rowgroup" className={classes['headings']}>
-        <div role="row" aria-rowindex={1} className={classes['head']}>
-          {(isNarrow
-            ? ['Time, type and event', 'Outcome', 'Source, destination and user', 'Details']
-            : ['Time', 'Source', 'Type', 'Event', 'User', 'Destination', 'Outcome']
-          ).map((name) => (
-            <div key={name} role="columnheader">
-              {name}
-            </div>
-          ))}
-        </div>
-      </div>
+      <Headings isNarrow={isNarrow} />
       <div role="rowgroup" className={classes['list']} style={{ height: virtual.getTotalSize() }}>
         {drawn.map(({ index, start }) => {
           const entry = rows[index]
@@ -117,8 +102,7 @@ export function LiveList({ rows, isPaused, names, onOpen, onRead, onTop }: LiveL
               className={classes['row']}
               style={{ transform: `translateY(${start - margin}px)` }}
               onClick={() => {
-                onRead('row')
-                setActive(seq)
+                select(entry)
                 onOpen(item)
               }}
             >
@@ -126,6 +110,31 @@ export function LiveList({ rows, isPaused, names, onOpen, onRead, onTop }: LiveL
             </div>
           )
         })}
+      </div>
+    </div>
+  )
+}
+
+/** The row that a key leads to; -1 for other keys. */
+function indexAfter(key: string, at: number, count: number): number {
+  const steps = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + PAGE_ROWS, PageUp: at - PAGE_ROWS, Home: 0, End: count } as const
+  return key in steps ? Math.max(0, Math.min(count - 1, steps[key as keyof typeof steps])) : -1
+}
+
+const HEADINGS = {
+  narrow: ['Time, type and event', 'Outcome', 'Source, destination and user', 'Details'],
+  wide: ['Time', 'Source', 'Type', 'Event', 'User', 'Destination', 'Outcome'],
+}
+
+function Headings({ isNarrow }: { isNarrow: boolean }) {
+  return (
+    <div role="rowgroup" className={classes['headings']}>
+      <div role="row" aria-rowindex={1} className={classes['head']}>
+        {HEADINGS[isNarrow ? 'narrow' : 'wide'].map((name) => (
+          <div key={name} role="columnheader">
+            {name}
+          </div>
+        ))}
       </div>
     </div>
   )

@@ -19,30 +19,13 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
     <form onSubmit={(event) => event.preventDefault()} role="search" aria-label="Search messages">
       <Grid gap="sm" align="flex-end">
         <Grid.Col span={{ base: 12, sm: 4 }}>
-          <TextFilter
-            label="messageId"
-            placeholder="Full messageId"
-            value={params.get('messageId') ?? ''}
-            onChange={(messageId) => changeSearch({ messageId })}
-            leftSection={<SearchIcon size={15} />}
-          />
+          <TextFilter param="messageId" label="messageId" placeholder="Full messageId" leftSection={<SearchIcon size={15} />} />
         </Grid.Col>
         <Grid.Col span={{ base: 12, sm: 4 }}>
-          <TextFilter
-            label="User"
-            placeholder="Full userId"
-            value={params.get('userId') ?? ''}
-            onChange={(userId) => changeSearch({ userId })}
-          />
+          <TextFilter param="userId" label="User" placeholder="Full userId" />
         </Grid.Col>
         <Grid.Col span={{ base: 12, sm: 4 }}>
-          <TextFilter
-            label="Event"
-            placeholder="Exact name of a track event"
-            value={params.get('event') ?? ''}
-            isTrimmed={false}
-            onChange={(event) => changeSearch({ event })}
-          />
+          <TextFilter param="event" label="Event" placeholder="Exact name of a track event" isTrimmed={false} />
         </Grid.Col>
         <Grid.Col span={{ base: 6, sm: 4, lg: 3 }}>
           <ParamSelect param="sourceId" label="Source" options={nameOptions(sources, params.get('sourceId') ?? '')} />

@@ -53,18 +53,10 @@ export function useOverview(period: Period) {
   const hour = useApi('GET /api/stats', { query: { from: hourFrom, step: HOUR.step }, everyMs: 20_000, keep: true })
   const hourTotals = hour.data === undefined ? undefined : hourAndBefore(hour.data.data)
   const hasFailed = hourTotals !== undefined && hourTotals.now.failed + hourTotals.now.expired + hourTotals.now.retried > 0
-  const entries = ledger.data?.data ?? []
-  const known = new Set(destinations.data?.data.map(({ id }) => id))
-  const hourIds = !hasFailed
-    ? []
-    : worst(
-        entries.filter(({ destinationId }) => known.has(destinationId)),
-        (row) => row.pending + row.failed + row.expired,
-      )
-  const dayIds = worst(
-    entries.filter(({ destinationId }) => known.has(destinationId)),
-    (row) => row.expired,
-  )
+  const existing = new Set(destinations.data?.data.map(({ id }) => id))
+  const entries = ledger.data?.data.filter(({ destinationId }) => existing.has(destinationId)) ?? []
+  const hourIds = hasFailed ? worst(entries, (row) => row.pending + row.failed + row.expired) : []
+  const dayIds = worst(entries, (row) => row.expired)
   const hours = useSeries(hourIds, { from: hourFrom, step: HOUR.step })
   const days = useSeries(dayIds, { from: span(DAY, nowMs).from, step: DAY.step })
 

@@ -7,7 +7,7 @@ import { useLocation } from 'wouter'
 import type { ApiProblem } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { entered } from '../../components/inputs.tsx'
 import { Empty, Loading, Page, PageTabs, ResourcePage } from '../../components/page.tsx'
@@ -151,26 +151,21 @@ function Editor({ plan, isAdmin }: { plan: Plan; isAdmin: boolean }) {
 }
 
 function DeleteButton({ plan: { id, name } }: { plan: Plan }) {
-  const [isAsked, setAsked] = useState(false)
   const [, navigate] = useLocation()
   const remove = useChange('DELETE /api/plans/{id}', 'GET /api/plans')
   return (
-    <>
-      <DangerButton onClick={() => setAsked(true)}>Delete</DangerButton>
-      <ConfirmDialog
-        opened={isAsked}
-        onClose={() => setAsked(false)}
-        title="Delete this plan?"
-        verb="Delete plan"
-        onConfirm={async () => {
-          await remove.mutateAsync({ params: { id } })
-          notifications.show({ color: 'teal', message: `Deleted the plan ${name}.` })
-          navigate('/plans')
-        }}
-      >
-        Messages of its sources are no longer checked. Messages that are in quarantine stay there until you release or delete them. The plan
-        cannot be restored, unless you have its file.
-      </ConfirmDialog>
-    </>
+    <ConfirmButton
+      button={(open) => <DangerButton onClick={open}>Delete</DangerButton>}
+      title="Delete this plan?"
+      verb="Delete plan"
+      onConfirm={async () => {
+        await remove.mutateAsync({ params: { id } })
+        notifications.show({ color: 'teal', message: `Deleted the plan ${name}.` })
+        navigate('/plans')
+      }}
+    >
+      Messages of its sources are no longer checked. Messages that are in quarantine stay there until you release or delete them. The plan
+      cannot be restored, unless you have its file.
+    </ConfirmButton>
   )
 }

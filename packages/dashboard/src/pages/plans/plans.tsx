@@ -4,8 +4,8 @@ import { Group, Stack, Text } from '@mantine/core'
 import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { PlusIcon } from '../../components/icons.tsx'
-import { Empty, ErrorAlert, Loading, Page, PageTabs } from '../../components/page.tsx'
-import { type Column, LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Empty, Page, PageTabs } from '../../components/page.tsx'
+import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { LinkButton, NameLink, Note, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
@@ -44,26 +44,6 @@ export default function PlansPage() {
 function PlanList({ isAdmin }: { isAdmin: boolean }) {
   const list = useList('GET /api/plans', { query: { limit: 100 }, everyMs: 15_000 })
   const { sources } = useNames()
-  if (list.problem !== null && list.rows.length === 0) return <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-  if (list.isPending) return <Loading lines={4} label="Loading plans" />
-  if (list.rows.length === 0)
-    return (
-      <Empty
-        title="No tracking plans yet"
-        action={
-          isAdmin ? (
-            <LinkButton to="/plans/new" variant="filled">
-              Learn a plan
-            </LinkButton>
-          ) : (
-            <Text size="sm">An admin can add one.</Text>
-          )
-        }
-      >
-        Let Switchyard write the first plan from the messages that a source has sent. It only observes: no message is held back until you
-        choose the mode quarantine.
-      </Empty>
-    )
   const columns: Column<Plan>[] = [
     {
       label: 'Plan',
@@ -78,10 +58,20 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
     { label: 'Sources', cell: ({ sourceIds }) => <SourceLinks ids={sourceIds} names={sources} /> },
     { label: 'Version', isNumber: true, cell: ({ version }) => exactCount(version) },
   ]
+  const empty = (
+    <Empty
+      title="No tracking plans yet"
+      {...(isAdmin ? { link: { to: '/plans/new', label: 'Learn a plan' } } : { action: <Text size="sm">An admin can add one.</Text> })}
+    >
+      Let Switchyard write the first plan from the messages that a source has sent. It only observes: no message is held back until you
+      choose the mode quarantine.
+    </Empty>
+  )
   return (
     <Stack>
-      <ResponsiveTable rows={list.rows} columns={columns} keyOf={({ id }) => id} label="Tracking plans" />
-      <LoadMore list={list} />
+      <LoadedList list={list} label="Loading plans" empty={empty}>
+        <ResponsiveTable rows={list.rows} columns={columns} keyOf={({ id }) => id} label="Tracking plans" />
+      </LoadedList>
     </Stack>
   )
 }

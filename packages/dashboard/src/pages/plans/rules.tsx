@@ -4,19 +4,17 @@ import { Group, NativeSelect, Paper, Stack, Text, TextInput, UnstyledButton } fr
 import { useId, useState } from 'react'
 import { Json } from '../../components/copyable.tsx'
 import { entered } from '../../components/inputs.tsx'
-import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { LongCode, LongNote, Note, SecondaryButton, SmallButton, SmallTag, Tag } from '../../components/styled.tsx'
+import { type Column, FirstRows, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LongCode, LongNote, Note, SmallButton, SmallTag, Tag } from '../../components/styled.tsx'
 import { exactCount } from '../../text/format.ts'
 import { keyOfRule, MODES, type Mode, matchesRule, type Rule, ruleTitle } from './plan-text.ts'
 import { type SchemaRow, schemaNotes, schemaRows } from './schema-rows.ts'
 
-const SHOWN_AT_FIRST = 50
 const MIN_FOR_FILTER = 8
 
 /** `onMode`: undefined if the viewer may not change modes. */
 export function Rules({ rules, onMode }: { rules: readonly Rule[]; onMode?: ((rule: Rule, mode: Mode) => void) | undefined }) {
   const [text, setText] = useState('')
-  const [shown, setShown] = useState(SHOWN_AT_FIRST)
   const found = rules.filter((rule) => matchesRule(rule, text))
   return (
     <Stack gap="sm">
@@ -28,18 +26,15 @@ export function Rules({ rules, onMode }: { rules: readonly Rule[]; onMode?: ((ru
           {exactCount(found.length)} of {exactCount(rules.length)} rules
         </Note>
       )}
-      <Stack gap="xs" component="ul" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Rules">
-        {found.slice(0, shown).map((rule) => (
-          <RuleCard key={keyOfRule(rule)} rule={rule} onMode={onMode} />
-        ))}
-      </Stack>
-      {found.length > shown && (
-        <Group justify="center">
-          <SecondaryButton onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
-            Show more ({exactCount(found.length)} in total)
-          </SecondaryButton>
-        </Group>
-      )}
+      <FirstRows rows={found}>
+        {(shown) => (
+          <Stack gap="xs" component="ul" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Rules">
+            {shown.map((rule) => (
+              <RuleCard key={keyOfRule(rule)} rule={rule} onMode={onMode} />
+            ))}
+          </Stack>
+        )}
+      </FirstRows>
     </Stack>
   )
 }

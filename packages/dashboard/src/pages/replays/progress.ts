@@ -46,6 +46,13 @@ export function remainingMs({ state, total, done, ratePerSecond }: Pick<Job, 'st
   return state !== 'running' || ratePerSecond === null ? null : (Math.max(0, total - done) / ratePerSecond) * 1_000
 }
 
+export const MAX_RATE = 100_000
+
+/** Null for no limit. */
+export function isRate(ratePerSecond: number | null): boolean {
+  return ratePerSecond === null || (Number.isInteger(ratePerSecond) && ratePerSecond >= 1 && ratePerSecond <= MAX_RATE)
+}
+
 export function rateText(ratePerSecond: number | null): string {
   return ratePerSecond === null ? 'no rate limit' : `at most ${ratePerSecond.toLocaleString()} per second`
 }

@@ -11,7 +11,7 @@ import { ErrorAlert, Loading } from '../../components/page.tsx'
 import { Note, SecondaryButton } from '../../components/styled.tsx'
 import type { ReplayBody } from '../../delivery/filters.ts'
 import { duration, exactCount } from '../../text/format.ts'
-import { rateText } from './progress.ts'
+import { isRate, MAX_RATE, rateText } from './progress.ts'
 
 interface Count {
   total: number
@@ -20,7 +20,6 @@ interface Count {
 }
 
 const DEFAULT_RATE = 100
-const MAX_RATE = 100_000
 /** The number of destinations that are listed by name. */
 const MAX_NAMED = 8
 
@@ -48,8 +47,7 @@ export function ReplayDialog({ body, onClose, nameOf }: ReplayDialogProps) {
 
 function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: ReplayBody }) {
   const [, navigate] = useLocation()
-  const [isLimited, setLimited] = useState(true)
-  const [rate, setRate] = useState<number | string>(DEFAULT_RATE)
+  const [ratePerSecond, setRate] = useState<number | null>(DEFAULT_RATE)
   const [includeReplayed, setIncludeReplayed] = useState(false)
   const count = useQuery<Count, ApiProblem>({
     queryKey: ['replay count', body],
@@ -58,8 +56,6 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
     gcTime: 0,
   })
   const start = useChange('POST /api/replays', 'GET /api/replays')
-  const ratePerSecond = isLimited ? Number(rate) : null
-  const isRateValid = ratePerSecond === null || (Number.isInteger(ratePerSecond) && ratePerSecond >= 1 && ratePerSecond <= MAX_RATE)
   const submit = (): void => {
     start.mutate(
       { body: { ...body, ratePerSecond, includeReplayed } },
@@ -90,44 +86,7 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
           Receivers will get each message a second time.
         </Alert>
       )}
-      {toSend > 0 && (
-        <>
-          <Radio.Group label="Rate" value={isLimited ? 'limited' : 'free'} onChange={(value) => setLimited(value === 'limited')}>
-            <Stack gap="xs" mt={6}>
-              <Group gap="xs">
-                <Radio value="limited" label="At most" />
-                <NumberInput
-                  aria-label="Deliveries per second"
-                  value={rate}
-                  onChange={setRate}
-                  onFocus={() => setLimited(true)}
-                  min={1}
-                  max={MAX_RATE}
-                  allowDecimal={false}
-                  w={110}
-                  size="xs"
-                  error={isLimited && !isRateValid}
-                />
-                <Text size="sm">per second</Text>
-              </Group>
-              <Radio value="free" label="No rate limit" />
-            </Stack>
-          </Radio.Group>
-          <Text size="sm">
-            {isRateValid ? (
-              <>
-                {includeReplayed && 'Up to '}
-                <b>{exactCount(toSend)}</b> {toSend === 1 ? 'delivery' : 'deliveries'}, {rateText(ratePerSecond)}
-                {ratePerSecond !== null && `: about ${duration(Math.max(1_000, (toSend / ratePerSecond) * 1_000))}`}. You can pause or
-                cancel the job and change its rate.
-              </>
-            ) : (
-              `Enter a whole number from 1 to ${exactCount(MAX_RATE)}.`
-            )}
-          </Text>
-          <Note>Each replay is a new delivery with the same messageId and the header X-Replay. The original deliveries are kept.</Note>
-        </>
-      )}
+      {toSend > 0 && <Rate ratePerSecond={ratePerSecond} onChange={setRate} toSend={toSend} isUpTo={includeReplayed} />}
       {start.error && (
         <Alert color="red" role="alert">
           {start.error.message}
@@ -136,12 +95,66 @@ function ReplayForm({ body, onClose, nameOf }: ReplayDialogProps & { body: Repla
       <Group justify="flex-end">
         <SecondaryButton onClick={onClose}>{toSend > 0 ? 'Cancel' : 'Close'}</SecondaryButton>
         {toSend > 0 && (
-          <Button onClick={submit} loading={start.isPending} disabled={!isRateValid} data-autofocus>
+          <Button onClick={submit} loading={start.isPending} disabled={!isRate(ratePerSecond)} data-autofocus>
             {includeReplayed ? `Replay up to ${exactCount(toSend)}` : `Replay ${exactCount(toSend)}`}
           </Button>
         )}
       </Group>
     </Stack>
+  )
+}
+
+interface RateProps {
+  ratePerSecond: number | null
+  onChange: (ratePerSecond: number | null) => void
+  toSend: number
+  /** Whether some of them may be skipped. */
+  isUpTo: boolean
+}
+
+function Rate({ ratePerSecond, onChange, toSend, isUpTo }: RateProps) {
+  const [typed, setTyped] = useState<number | string>(DEFAULT_RATE)
+  const setLimited = (isLimited: boolean): void => onChange(isLimited ? Number(typed) : null)
+  return (
+    <>
+      <Radio.Group label="Rate" value={ratePerSecond === null ? 'free' : 'limited'} onChange={(value) => setLimited(value === 'limited')}>
+        <Stack gap="xs" mt={6}>
+          <Group gap="xs">
+            <Radio value="limited" label="At most" />
+            <NumberInput
+              aria-label="Deliveries per second"
+              value={typed}
+              onChange={(value) => {
+                setTyped(value)
+                onChange(Number(value))
+              }}
+              onFocus={() => setLimited(true)}
+              min={1}
+              max={MAX_RATE}
+              allowDecimal={false}
+              w={110}
+              size="xs"
+              error={!isRate(ratePerSecond)}
+            />
+            <Text size="sm">per second</Text>
+          </Group>
+          <Radio value="free" label="No rate limit" />
+        </Stack>
+      </Radio.Group>
+      <Text size="sm">
+        {isRate(ratePerSecond) ? (
+          <>
+            {isUpTo && 'Up to '}
+            <b>{exactCount(toSend)}</b> {toSend === 1 ? 'delivery' : 'deliveries'}, {rateText(ratePerSecond)}
+            {ratePerSecond !== null && `: about ${duration(Math.max(1_000, (toSend / ratePerSecond) * 1_000))}`}. You can pause or cancel
+            the job and change its rate.
+          </>
+        ) : (
+          `Enter a whole number from 1 to ${exactCount(MAX_RATE)}.`
+        )}
+      </Text>
+      <Note>Each replay is a new delivery with the same messageId and the header X-Replay. The original deliveries are kept.</Note>
+    </>
   )
 }
 

@@ -4,7 +4,7 @@ import { Alert, Button, Card, Code, Group, List, NumberInput, Spoiler, Stack, Te
 import { useState } from 'react'
 import { type Answer, useApi, useChange } from '../../api/queries.ts'
 import { useDestinationNames } from '../../api/use-names.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { PauseIcon, PlayIcon } from '../../components/icons.tsx'
 import { Empty, Facts, Loaded, Page } from '../../components/page.tsx'
@@ -14,11 +14,19 @@ import { useSession } from '../../session/session.tsx'
 import { duration, exactCount, plural } from '../../text/format.ts'
 import { usePathPart } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'
-import { canStillChange, donePercent, hasEnded, JOB_STATE_COLORS, rateText, remainingMs, SKIP_REASONS } from './progress.ts'
+import {
+  canStillChange,
+  donePercent,
+  hasEnded,
+  isRate,
+  JOB_STATE_COLORS,
+  MAX_RATE,
+  rateText,
+  remainingMs,
+  SKIP_REASONS,
+} from './progress.ts'
 
 type Job = Answer<'GET /api/replays/{id}'>
-
-const MAX_RATE = 100_000
 
 export default function ReplayPage() {
   const id = usePathPart(1)
@@ -45,7 +53,6 @@ export default function ReplayPage() {
 function Actions({ job }: { job: Job }) {
   const { isAdmin } = useSession()
   const change = useChange('PATCH /api/replays/{id}', 'GET /api/replays/{id}', 'GET /api/replays')
-  const [isAsking, setAsking] = useState(false)
   if (hasEnded(job)) return null
   const params = { id: job.id }
   const left = job.total - job.done
@@ -71,19 +78,19 @@ function Actions({ job }: { job: Job }) {
           Resume
         </Button>
       )}
-      <DangerButton disabled={!isAdmin} onClick={() => setAsking(true)}>
-        Cancel
-      </DangerButton>
-      <ConfirmDialog
-        opened={isAsking}
-        onClose={() => setAsking(false)}
+      <ConfirmButton
+        button={(open) => (
+          <DangerButton disabled={!isAdmin} onClick={open}>
+            Cancel
+          </DangerButton>
+        )}
         title="Cancel this replay?"
         verb="Cancel replay"
         onConfirm={() => change.mutateAsync({ params, body: { state: 'cancelled' } })}
       >
         {plural(left, 'remaining delivery')} will not be replayed. The {exactCount(job.replayed)} already queued are still sent. A cancelled
         job cannot be resumed, but you can create another job for the rest.
-      </ConfirmDialog>
+      </ConfirmButton>
       {change.error && (
         <Alert color="red" role="alert" p="xs">
           {change.error.message}
@@ -94,38 +101,9 @@ function Actions({ job }: { job: Job }) {
 }
 
 function JobDetails({ job }: { job: Job }) {
-  const { nameOf } = useDestinationNames()
-  const left = remainingMs(job)
-  const lostCount = job.outcomes.failed + job.outcomes.expired
   return (
     <>
-      <Card withBorder>
-        <Stack gap="sm">
-          <Group justify="space-between" gap="xs">
-            <Group gap="xs">
-              <Tag color={JOB_STATE_COLORS[job.state]}>{job.state}</Tag>
-              <Text fw={600} aria-live="polite">
-                {donePercent(job)}% done: {exactCount(job.done)} of {exactCount(job.total)} queued or skipped
-                {job.outcomes.pending > 0 && `, ${exactCount(job.outcomes.pending)} pending`}
-              </Text>
-            </Group>
-            {left !== null && left > 0 && <Note>about {duration(Math.max(1_000, left))} left at this rate</Note>}
-          </Group>
-          <JobBar job={job} withLegend />
-          <Note>{statusText(job)}</Note>
-          {lostCount > 0 && (
-            <ViewLink
-              to={deliveriesAddress({
-                destinationId: job.destinationId ?? undefined,
-                state: job.outcomes.failed > 0 ? 'failed' : 'expired',
-                from: job.createdAt,
-              })}
-            >
-              View deliveries that {job.outcomes.failed > 0 ? 'failed' : 'expired'} since the job started
-            </ViewLink>
-          )}
-        </Stack>
-      </Card>
+      <Progress job={job} />
       {job.skipped > 0 && (
         <Stack gap="xs" component="section">
           <SectionTitle>Skipped: {exactCount(job.skipped)}</SectionTitle>
@@ -138,46 +116,79 @@ function JobDetails({ job }: { job: Job }) {
           </List>
         </Stack>
       )}
-      <Stack gap="sm" component="section">
-        <SectionTitle>Selection</SectionTitle>
-        <Facts
-          facts={[
-            [
-              'Destination',
-              job.destinationId === null ? (
-                job.states === null ? null : (
-                  'all'
-                )
-              ) : (
-                <ViewLink key="to" to={`/destinations/${encodeURIComponent(job.destinationId)}`}>
-                  {nameOf(job.destinationId)}
-                </ViewLink>
-              ),
-            ],
-            ['States', job.states?.join(', ')],
-            ['Reason', job.reason === null ? null : <Code key="reason">{job.reason}</Code>],
-            ['From', job.from === null ? null : <Time key="from" at={job.from} />],
-            ['To', job.to === null ? null : <Time key="to" at={job.to} />],
-            ['Deliveries', job.deliveryIds === null ? null : `${exactCount(job.deliveryIds.length)} by id`],
-            ['Started', <Time key="started" at={job.createdAt} />],
-            ['Started by', job.createdBy?.name],
-            ['Ended', job.finishedAt === null ? null : <Time key="ended" at={job.finishedAt} />],
-          ]}
-        />
-        {job.deliveryIds !== null && (
-          <Spoiler maxHeight={96} showLabel="Show all" hideLabel="Show fewer">
-            <Group gap="xs">
-              {job.deliveryIds.map((id) => (
-                <ViewLink key={id} to={`/deliveries/${encodeURIComponent(id)}`} ff="monospace" size="xs">
-                  {id}
-                </ViewLink>
-              ))}
-            </Group>
-          </Spoiler>
-        )}
-      </Stack>
+      <Selection job={job} />
       <Rate key={String(job.ratePerSecond)} job={job} />
     </>
+  )
+}
+
+function Progress({ job }: { job: Job }) {
+  const { state, done, total, outcomes, destinationId, createdAt } = job
+  const left = remainingMs(job)
+  const lost = outcomes.failed > 0 ? 'failed' : outcomes.expired > 0 ? 'expired' : null
+  return (
+    <Card withBorder>
+      <Stack gap="sm">
+        <Group justify="space-between" gap="xs">
+          <Group gap="xs">
+            <Tag color={JOB_STATE_COLORS[state]}>{state}</Tag>
+            <Text fw={600} aria-live="polite">
+              {donePercent(job)}% done: {exactCount(done)} of {exactCount(total)} queued or skipped
+              {outcomes.pending > 0 && `, ${exactCount(outcomes.pending)} pending`}
+            </Text>
+          </Group>
+          {left !== null && left > 0 && <Note>about {duration(Math.max(1_000, left))} left at this rate</Note>}
+        </Group>
+        <JobBar job={job} withLegend />
+        <Note>{statusText(job)}</Note>
+        {lost !== null && (
+          <ViewLink to={deliveriesAddress({ destinationId: destinationId ?? undefined, state: lost, from: createdAt })}>
+            View deliveries that {lost} since the job started
+          </ViewLink>
+        )}
+      </Stack>
+    </Card>
+  )
+}
+
+function Selection({ job }: { job: Job }) {
+  const { destinationId, states, reason, from, to, deliveryIds, createdAt, createdBy, finishedAt } = job
+  const { nameOf } = useDestinationNames()
+  return (
+    <Stack gap="sm" component="section">
+      <SectionTitle>Selection</SectionTitle>
+      <Facts
+        facts={[
+          [
+            'Destination',
+            destinationId === null ? (
+              states && 'all'
+            ) : (
+              <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>{nameOf(destinationId)}</ViewLink>
+            ),
+          ],
+          ['States', states?.join(', ')],
+          ['Reason', reason === null ? null : <Code>{reason}</Code>],
+          ['From', from === null ? null : <Time at={from} />],
+          ['To', to === null ? null : <Time at={to} />],
+          ['Deliveries', deliveryIds === null ? null : `${exactCount(deliveryIds.length)} by id`],
+          ['Started', <Time at={createdAt} />],
+          ['Started by', createdBy?.name],
+          ['Ended', finishedAt === null ? null : <Time at={finishedAt} />],
+        ]}
+      />
+      {deliveryIds !== null && (
+        <Spoiler maxHeight={96} showLabel="Show all" hideLabel="Show fewer">
+          <Group gap="xs">
+            {deliveryIds.map((id) => (
+              <ViewLink key={id} to={`/deliveries/${encodeURIComponent(id)}`} ff="monospace" size="xs">
+                {id}
+              </ViewLink>
+            ))}
+          </Group>
+        </Spoiler>
+      )}
+    </Stack>
   )
 }
 
@@ -197,7 +208,6 @@ function Rate({ job }: { job: Job }) {
   const change = useChange('PATCH /api/replays/{id}', 'GET /api/replays/{id}', 'GET /api/replays')
   const [rate, setRate] = useState<number | string>(job.ratePerSecond ?? '')
   const asked = rate === '' ? null : Number(rate)
-  const isRateValid = asked === null || (Number.isInteger(asked) && asked >= 1 && asked <= MAX_RATE)
   return (
     <Stack gap="xs" component="section">
       <SectionTitle>Rate</SectionTitle>
@@ -222,9 +232,9 @@ function Rate({ job }: { job: Job }) {
               w={320}
               maw="100%"
               disabled={!isAdmin}
-              error={isRateValid ? (change.error?.message ?? null) : `Must be from 1 to ${exactCount(MAX_RATE)}.`}
+              error={isRate(asked) ? (change.error?.message ?? null) : `Must be from 1 to ${exactCount(MAX_RATE)}.`}
             />
-            <SecondaryButton type="submit" disabled={!isAdmin || !isRateValid || asked === job.ratePerSecond} loading={change.isPending}>
+            <SecondaryButton type="submit" disabled={!isAdmin || !isRate(asked) || asked === job.ratePerSecond} loading={change.isPending}>
               Save
             </SecondaryButton>
           </Group>

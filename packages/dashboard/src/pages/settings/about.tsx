@@ -4,7 +4,7 @@ import { Alert, Button, Code, Group, Paper, Progress, Stack, Text } from '@manti
 import { useState } from 'react'
 import { type Answer, useApi, useChange } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert, Facts, Loaded, Loading, Section } from '../../components/page.tsx'
 import { DangerButton, LongText, Note, SecondaryButton, SmallNote, Tag, Time, useNow, ViewLink } from '../../components/styled.tsx'
 import { useCommand, useRunnable, useSession } from '../../session/session.tsx'
@@ -189,7 +189,6 @@ function BackupStatus({ id, onGone }: { id: string; onGone: () => void }) {
     everyMs: (answer) => (answer === undefined || answer.state === 'copying' ? 2_000 : 30_000),
   })
   const remove = useChange('DELETE /api/backups/{id}')
-  const [isRemoving, setRemoving] = useState(false)
   if (backup.error?.code === 'backup_not_found')
     return (
       <Alert color="gray" title="Backup no longer available" withCloseButton closeButtonLabel="Close" onClose={onGone}>
@@ -228,20 +227,18 @@ function BackupStatus({ id, onGone }: { id: string; onGone: () => void }) {
                 Download
               </Button>
             )}
-            <DangerButton onClick={() => setRemoving(true)}>{state === 'copying' ? 'Cancel' : 'Delete'}</DangerButton>
+            <ConfirmButton
+              button={(open) => <DangerButton onClick={open}>{state === 'copying' ? 'Cancel' : 'Delete'}</DangerButton>}
+              title={state === 'copying' ? 'Cancel this backup?' : 'Delete this backup?'}
+              verb={state === 'copying' ? 'Cancel backup' : 'Delete backup'}
+              onConfirm={async () => {
+                await remove.mutateAsync({ params: { id } })
+                onGone()
+              }}
+            >
+              Deletes the copy from the service's disk. Downloaded files and the store are not affected.
+            </ConfirmButton>
           </Group>
-          <ConfirmDialog
-            opened={isRemoving}
-            onClose={() => setRemoving(false)}
-            title={state === 'copying' ? 'Cancel this backup?' : 'Delete this backup?'}
-            verb={state === 'copying' ? 'Cancel backup' : 'Delete backup'}
-            onConfirm={async () => {
-              await remove.mutateAsync({ params: { id } })
-              onGone()
-            }}
-          >
-            <Text size="sm">Deletes the copy from the service's disk. Downloaded files and the store are not affected.</Text>
-          </ConfirmDialog>
         </Stack>
       )}
     </Loaded>

@@ -1,16 +1,17 @@
 // The audit log: who did what and when, with the changed fields. The filters are in the page's address.
 
-import { Code, Group, Paper, Select, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
+import { Code, Group, Paper, SimpleGrid, Stack, Table, Text, TextInput, UnstyledButton } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { type Schemas, useApi, useList } from '../../api/queries.ts'
-import { ClearFilters, clearFilters, entered, ParamInput } from '../../components/inputs.tsx'
+import { ClearFilters, clearFilters, entered, nameOptions, ParamInput } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
+import { ParamCombobox } from '../../components/param-combobox.tsx'
 import { LoadedList } from '../../components/responsive-table.tsx'
 import { LongText, Note, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { isoTime, localTime } from '../../url/local-time.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { ACTIONS, actionText, subjectPath } from './audit-actions.ts'
-import { differences } from './difference.ts'
+import { type Difference, differences } from './difference.ts'
 
 type Entry = Schemas['AuditEntry']
 
@@ -18,8 +19,7 @@ const FILTERS = ['actor', 'action', 'subject', 'user', 'from', 'to'] as const
 
 export default function Audit() {
   const [params, change] = useSearchState()
-  const text = (name: (typeof FILTERS)[number]): string => params.get(name) ?? ''
-  const [typed] = useDebouncedValue(`${text('subject')}\n${text('user')}`, 300)
+  const [typed] = useDebouncedValue(`${params.get('subject') ?? ''}\n${params.get('user') ?? ''}`, 300)
   const [subject = '', userId = ''] = typed.split('\n')
   const query = {
     actor: params.get('actor') || undefined,
@@ -30,52 +30,11 @@ export default function Audit() {
     to: isoTime(params.get('to')),
   }
   const list = useList('GET /api/audit', { query, everyMs: 15_000 })
-  const tokens = useApi('GET /api/tokens', { query: { limit: 200 } })
-  const isFiltered = FILTERS.some((name) => text(name) !== '')
-  // Revoked tokens are still in the log, so their names come from the loaded entries, or their id from the address.
-  const actors = new Map<string, string>([
-    ...(text('actor') === '' ? [] : [[text('actor'), text('actor')] as const]),
-    ...list.rows.map(({ actor }) => [actor.id, actor.name] as const),
-    ...(tokens.data?.data ?? []).map(({ id, name }) => [id, name] as const),
-  ])
-  const actions = [
-    ...new Set([...ACTIONS, ...list.rows.map(({ action }) => action), ...(text('action') === '' ? [] : [text('action')])]),
-  ].sort()
+  const isFiltered = FILTERS.some((name) => (params.get(name) ?? '') !== '')
   const opened = params.get('entry')
   return (
     <Stack>
-      <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
-        <Select
-          label="Token"
-          placeholder="Any"
-          data={[...actors].map(([value, label]) => ({ value, label }))}
-          value={text('actor') || null}
-          onChange={(actor) => change({ actor })}
-          searchable
-          clearable
-        />
-        <Select
-          label="Action"
-          placeholder="Any"
-          data={actions}
-          value={text('action') || null}
-          onChange={(action) => change({ action })}
-          searchable
-          clearable
-        />
-        <ParamInput param="subject" clears="user" label="Subject" placeholder="Full id" />
-        <ParamInput param="user" clears="subject" label="Suppressed user" placeholder="Full user id" />
-      </SimpleGrid>
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
-        {(['from', 'to'] as const).map((name) => (
-          <TextInput
-            key={name}
-            label={name === 'from' ? 'From' : 'To'}
-            type="datetime-local"
-            {...entered(localTime(params.get(name)).slice(0, 16), (next) => change({ [name]: isoTime(next) }, { replace: true }))}
-          />
-        ))}
-      </SimpleGrid>
+      <Filters entries={list.rows} />
       {isFiltered && (
         <Group>
           <ClearFilters onClick={() => clearFilters(FILTERS)} />
@@ -104,10 +63,38 @@ export default function Audit() {
   )
 }
 
+function Filters({ entries }: { entries: readonly Entry[] }) {
+  const [params, change] = useSearchState()
+  const tokens = useApi('GET /api/tokens', { query: { limit: 200 } })
+  // Revoked tokens are still in the log, so their names come from the loaded entries, or their id from the address.
+  const names = new Map([...entries.map(({ actor }) => actor), ...(tokens.data?.data ?? [])].map(({ id, name }) => [id, name]))
+  const chosen = params.get('action') ?? ''
+  const actions = new Set([...ACTIONS, ...entries.map(({ action }) => action), ...(chosen === '' ? [] : [chosen])])
+  return (
+    <>
+      <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
+        <ParamCombobox param="actor" label="Token" options={nameOptions(names, params.get('actor') ?? '')} searchable />
+        <ParamCombobox param="action" label="Action" options={[...actions].sort()} searchable />
+        <ParamInput param="subject" clears="user" label="Subject" placeholder="Full id" />
+        <ParamInput param="user" clears="subject" label="Suppressed user" placeholder="Full user id" />
+      </SimpleGrid>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
+        {(['from', 'to'] as const).map((name) => (
+          <TextInput
+            key={name}
+            label={name === 'from' ? 'From' : 'To'}
+            type="datetime-local"
+            {...entered(localTime(params.get(name)).slice(0, 16), (next) => change({ [name]: isoTime(next) }, { replace: true }))}
+          />
+        ))}
+      </SimpleGrid>
+    </>
+  )
+}
+
 function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; onToggle: () => void }) {
-  const { id, at, actor, action, subject, before, after } = entry
+  const { id, at, actor, action, before, after } = entry
   const changed = differences(before, after)
-  const path = subject === null ? null : subjectPath(action, subject)
   const name = nameOf(after) ?? nameOf(before)
   return (
     <Paper withBorder p="sm" role="listitem">
@@ -115,13 +102,7 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
         <Group justify="space-between" gap="xs" align="flex-start">
           <Stack gap={2} miw={0} style={{ flex: '1 1 220px' }}>
             <LongText>
-              <b>{actor.name}</b> {actionText(action)}
-              {name !== null && (
-                <>
-                  {' '}
-                  <b>{name}</b>
-                </>
-              )}
+              <b>{actor.name}</b> {actionText(action)} {name !== null && <b>{name}</b>}
             </LongText>
             <SmallNote lineClamp={1} style={{ overflowWrap: 'anywhere' }}>
               {before !== null && after !== null
@@ -132,68 +113,80 @@ function EntryRow({ entry, isOpen, onToggle }: { entry: Entry; isOpen: boolean; 
           <Time at={at} />
         </Group>
       </UnstyledButton>
-      {isOpen && (
-        <Stack gap="sm" mt="sm" id={`entry-${id}`}>
-          <Group gap="md">
-            <Text size="sm">
-              <Note span>Action </Note>
-              <Code>{action}</Code>
-            </Text>
-            {subject !== null && (
-              <LongText>
-                <Note span>Subject </Note>
-                {path === null ? <Code>{subject}</Code> : <ViewLink to={path}>{subject}</ViewLink>}
-              </LongText>
-            )}
-            <Text size="sm">
-              <Note span>Token </Note>
-              <Code>{actor.id}</Code>
-            </Text>
-          </Group>
-          {changed.length === 0 ? (
-            <Note>
-              {before === null && after === null ? 'No details were recorded.' : 'No visible field differs. The changed value is hidden.'}
-            </Note>
-          ) : (
-            <Table.ScrollContainer
-              minWidth={before !== null && after !== null ? 420 : 0}
-              type="native"
-              tabIndex={0}
-              role="region"
-              aria-label="Changed fields"
-            >
-              <Table verticalSpacing={4} withTableBorder>
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>Field</Table.Th>
-                    {before !== null && <Table.Th>Before</Table.Th>}
-                    {after !== null && <Table.Th>After</Table.Th>}
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {changed.map((each) => (
-                    <Table.Tr key={each.field}>
-                      <Table.Td style={{ verticalAlign: 'top' }}>
-                        <Group gap={6}>
-                          <Code>{each.field}</Code>
-                          {before !== null && after !== null && each.kind !== 'changed' && (
-                            <Tag size="xs" color={each.kind === 'added' ? 'teal' : 'red'}>
-                              {each.kind}
-                            </Tag>
-                          )}
-                        </Group>
-                      </Table.Td>
-                      {before !== null && <Value text={each.before} />}
-                      {after !== null && <Value text={each.after} />}
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
-          )}
-        </Stack>
-      )}
+      {isOpen && <EntryDetails entry={entry} changed={changed} />}
     </Paper>
+  )
+}
+
+interface EntryDetailsProps {
+  entry: Entry
+  changed: readonly Difference[]
+}
+
+function EntryDetails({ entry, changed }: EntryDetailsProps) {
+  const { id, actor, action, subject, before, after } = entry
+  const path = subject === null ? null : subjectPath(action, subject)
+  return (
+    <Stack gap="sm" mt="sm" id={`entry-${id}`}>
+      <Group gap="md">
+        <Text size="sm">
+          <Note span>Action </Note>
+          <Code>{action}</Code>
+        </Text>
+        {subject !== null && (
+          <LongText>
+            <Note span>Subject </Note>
+            {path === null ? <Code>{subject}</Code> : <ViewLink to={path}>{subject}</ViewLink>}
+          </LongText>
+        )}
+        <Text size="sm">
+          <Note span>Token </Note>
+          <Code>{actor.id}</Code>
+        </Text>
+      </Group>
+      {changed.length === 0 ? (
+        <Note>
+          {before === null && after === null ? 'No details were recorded.' : 'No visible field differs. The changed value is hidden.'}
+        </Note>
+      ) : (
+        <ChangedFields entry={entry} changed={changed} />
+      )}
+    </Stack>
+  )
+}
+
+function ChangedFields({ entry: { before, after }, changed }: EntryDetailsProps) {
+  const hasBoth = before !== null && after !== null
+  return (
+    <Table.ScrollContainer minWidth={hasBoth ? 420 : 0} type="native" tabIndex={0} role="region" aria-label="Changed fields">
+      <Table verticalSpacing={4} withTableBorder>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Field</Table.Th>
+            {before !== null && <Table.Th>Before</Table.Th>}
+            {after !== null && <Table.Th>After</Table.Th>}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {changed.map((each) => (
+            <Table.Tr key={each.field}>
+              <Table.Td style={{ verticalAlign: 'top' }}>
+                <Group gap={6}>
+                  <Code>{each.field}</Code>
+                  {hasBoth && each.kind !== 'changed' && (
+                    <Tag size="xs" color={each.kind === 'added' ? 'teal' : 'red'}>
+                      {each.kind}
+                    </Tag>
+                  )}
+                </Group>
+              </Table.Td>
+              {before !== null && <Value text={each.before} />}
+              {after !== null && <Value text={each.after} />}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
   )
 }
 

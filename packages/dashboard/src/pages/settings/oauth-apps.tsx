@@ -1,15 +1,15 @@
 // OAuth applications with their sources and public keys. A private key that is pasted by mistake is rejected here, before anything is
 // sent.
 
-import { Button, Code, Group, MultiSelect, Paper, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Button, Code, Group, MultiSelect, Paper, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { ConfirmDialog, FormDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton, FormDialog } from '../../components/confirm-dialog.tsx'
 import { CodeBlock, Copyable } from '../../components/copyable.tsx'
-import { entered } from '../../components/inputs.tsx'
-import { Empty, ErrorAlert, Facts, Loading } from '../../components/page.tsx'
-import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { entered, SmallCodeArea } from '../../components/inputs.tsx'
+import { Empty, Facts } from '../../components/page.tsx'
+import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { DangerButton, LongText, Note, RowButton, SectionTitle, SmallNote, SmallTitle, Time, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { plural } from '../../text/format.ts'
@@ -28,9 +28,6 @@ export default function OAuthApps() {
   const list = useList('GET /api/oauth-apps', {})
   const edited = list.rows.find(({ id }) => id === params.get('edit'))
   const close = (): void => change({ new: null, edit: null }, { replace: true })
-  if (list.problem !== null && list.rows.length === 0) return <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-  if (list.isPending) return <Loading />
-  const isNew = isAdmin && params.get('new') !== null
   const add = (
     <Button size="sm" disabled={!isAdmin} title={isAdmin ? undefined : ADMIN_ONLY} onClick={() => change({ new: '1' })}>
       Add an application
@@ -48,152 +45,151 @@ export default function OAuthApps() {
         </Group>
       )}
       <NeedsAdmin />
-      {list.rows.length === 0 ? (
-        <Empty title="No OAuth applications" action={add}>
-          Use OAuth for servers that should authenticate with more than a write key. An application authenticates with its private key and
-          gets an access token that is valid for one day. Only the public key is stored here.
-        </Empty>
-      ) : (
-        list.rows.map((app) => <AppCard key={app.id} app={app} onEdit={() => change({ edit: app.id })} />)
-      )}
-      <LoadMore list={list} />
-      {isNew && <AppForm app={null} onClose={close} />}
+      <LoadedList
+        list={list}
+        empty={
+          <Empty title="No OAuth applications" action={add}>
+            Use OAuth for servers that should authenticate with more than a write key. An application authenticates with its private key and
+            gets an access token that is valid for one day. Only the public key is stored here.
+          </Empty>
+        }
+      >
+        {list.rows.map((app) => (
+          <AppCard key={app.id} app={app} onEdit={() => change({ edit: app.id })} />
+        ))}
+      </LoadedList>
+      {isAdmin && params.get('new') !== null && <AppForm app={null} onClose={close} />}
       {isAdmin && edited !== undefined && <AppForm app={edited} onClose={close} />}
     </Stack>
   )
 }
 
 function AppCard({ app, onEdit }: { app: App; onEdit: () => void }) {
-  const { isAdmin } = useSession()
   const names = useNames()
-  const [dialog, setDialog] = useState<'key' | 'revoke' | 'delete' | Key | null>(null)
-  const revoke = useChange('POST /api/oauth-apps/{id}/revoke-tokens', ...LISTS)
-  const remove = useChange('DELETE /api/oauth-apps/{id}', ...LISTS)
-  const removeKey = useChange('DELETE /api/oauth-apps/{id}/keys/{keyId}', ...LISTS)
-  const [lastKey, setLastKey] = useState<Key | null>(null)
-  const params = { id: app.id }
-  const close = (): void => setDialog(null)
-  const sources = app.sourceIds.map((id) => (
-    <ViewLink key={id} to={`/sources/${encodeURIComponent(id)}`}>
-      {names.sources.get(id) ?? id}
+  const { id, name, sourceIds, createdAt, tokensRevokedBefore } = app
+  const sources = sourceIds.map((sourceId) => (
+    <ViewLink key={sourceId} to={`/sources/${encodeURIComponent(sourceId)}`}>
+      {names.sources.get(sourceId) ?? sourceId}
     </ViewLink>
   ))
   return (
-    <Paper withBorder p="md" component="section" aria-label={app.name}>
+    <Paper withBorder p="md" component="section" aria-label={name}>
       <Stack>
         <Group justify="space-between" align="flex-start">
-          <SectionTitle style={{ overflowWrap: 'anywhere' }}>{app.name}</SectionTitle>
+          <SectionTitle style={{ overflowWrap: 'anywhere' }}>{name}</SectionTitle>
           <Group gap="xs">
-            <RowButton disabled={!isAdmin} onClick={onEdit} aria-label={`Edit ${app.name}`}>
-              Edit
-            </RowButton>
-            <RowButton disabled={!isAdmin} onClick={() => setDialog('revoke')} aria-label={`Revoke tokens of ${app.name}`}>
-              Revoke tokens
-            </RowButton>
-            <DangerButton size="compact-sm" disabled={!isAdmin} onClick={() => setDialog('delete')} aria-label={`Delete ${app.name}`}>
-              Delete
-            </DangerButton>
+            <AppActions app={app} onEdit={onEdit} />
           </Group>
         </Group>
         <Facts
           facts={[
-            ['Client id', <Copyable key="id" text={app.id} label="the client id" />],
-            [
-              'Sources',
-              sources.length === 0 ? (
-                'none: it cannot send messages'
-              ) : (
-                <Group key="sources" gap="xs">
-                  {sources}
-                </Group>
-              ),
-            ],
-            ['Created', <Time key="created" at={app.createdAt} />],
-            ['Access tokens revoked', app.tokensRevokedBefore === null ? null : <Time key="revoked" at={app.tokensRevokedBefore} />],
+            ['Client id', <Copyable key="id" text={id} label="the client id" />],
+            ['Sources', sources.length === 0 ? 'none: it cannot send messages' : <Group gap="xs">{sources}</Group>],
+            ['Created', <Time key="created" at={createdAt} />],
+            ['Access tokens revoked', tokensRevokedBefore === null ? null : <Time key="revoked" at={tokensRevokedBefore} />],
           ]}
         />
-        <Group justify="space-between">
-          <SmallTitle>{plural(app.keys.length, 'public key')}</SmallTitle>
-          <RowButton disabled={!isAdmin} onClick={() => setDialog('key')} aria-label={`Add a key to ${app.name}`}>
-            Add a key
-          </RowButton>
-        </Group>
-        {app.keys.length === 0 ? (
-          <Note>Without a key, the application cannot get access tokens.</Note>
-        ) : (
-          <ResponsiveTable<Key>
-            label={`Keys of ${app.name}`}
-            rows={app.keys}
-            keyOf={({ id }) => id}
-            columns={[
-              { label: 'Key id', cell: ({ id }) => <Copyable text={id} label="the key id" /> },
-              { label: 'Type', cell: ({ publicKeyPem }) => kindOf(publicKeyPem) },
-              { label: 'Added', cell: ({ createdAt }) => <Time at={createdAt} /> },
-              {
-                label: 'Actions',
-                isActions: true,
-                cell: (key) => (
-                  <DangerButton
-                    size="compact-sm"
-                    disabled={!isAdmin}
-                    aria-label={`Remove key ${key.id} of ${app.name}`}
-                    onClick={() => {
-                      setLastKey(key)
-                      setDialog(key)
-                    }}
-                  >
-                    Remove
-                  </DangerButton>
-                ),
-              },
-            ]}
-          />
-        )}
+        <Keys app={app} />
       </Stack>
-      {dialog === 'key' && <AddKey app={app} onClose={close} />}
-      <ConfirmDialog
-        opened={dialog === 'revoke'}
-        onClose={close}
+    </Paper>
+  )
+}
+
+function AppActions({ app: { id, name, keys, sourceIds }, onEdit }: { app: App; onEdit: () => void }) {
+  const { isAdmin } = useSession()
+  const revoke = useChange('POST /api/oauth-apps/{id}/revoke-tokens', ...LISTS)
+  const remove = useChange('DELETE /api/oauth-apps/{id}', ...LISTS)
+  const params = { id }
+  return (
+    <>
+      <RowButton disabled={!isAdmin} onClick={onEdit} aria-label={`Edit ${name}`}>
+        Edit
+      </RowButton>
+      <ConfirmButton
+        button={(open) => (
+          <RowButton disabled={!isAdmin} onClick={open} aria-label={`Revoke tokens of ${name}`}>
+            Revoke tokens
+          </RowButton>
+        )}
         title="Revoke access tokens?"
         verb="Revoke tokens"
         onConfirm={() => revoke.mutateAsync({ params })}
       >
-        All access tokens of <b>{app.name}</b> are rejected from now on. The application can get new ones with its keys at once, so a
-        working client continues after one rejected call. If a private key was leaked, remove that key instead.
-      </ConfirmDialog>
-      <ConfirmDialog
-        opened={dialog === 'delete'}
-        onClose={close}
+        All access tokens of <b>{name}</b> are rejected from now on. The application can get new ones with its keys at once, so a working
+        client continues after one rejected call. If a private key was leaked, remove that key instead.
+      </ConfirmButton>
+      <ConfirmButton
+        button={(open) => (
+          <DangerButton size="compact-sm" disabled={!isAdmin} onClick={open} aria-label={`Delete ${name}`}>
+            Delete
+          </DangerButton>
+        )}
         title="Delete this application?"
         verb="Delete"
-        typed={app.name}
+        typed={name}
         onConfirm={() => remove.mutateAsync({ params })}
       >
-        The {plural(app.keys.length, 'key')} and all access tokens of <b>{app.name}</b> are rejected from now on. It can no longer send to
-        its {plural(app.sourceIds.length, 'source')}. Messages that it sent earlier are kept. This cannot be undone: a new application gets
-        another client id.
-      </ConfirmDialog>
-      <ConfirmDialog
-        opened={typeof dialog === 'object' && dialog !== null}
-        onClose={close}
-        title="Remove this key?"
-        verb="Remove key"
-        onConfirm={async () => {
-          if (lastKey !== null) await removeKey.mutateAsync({ params: { ...params, keyId: lastKey.id } })
-        }}
-      >
-        {lastKey !== null && (
-          <Stack gap="xs">
-            <LongText>
-              The key <b>{lastKey.id}</b> can no longer be used to get access tokens, and access tokens issued with it are rejected from now
-              on.
-              {app.keys.length === 1 && ' This is the only key: the application cannot send until you add another.'}
-            </LongText>
-            <CodeBlock text={lastKey.publicKeyPem} label="the public key" maxHeight={160} />
-          </Stack>
-        )}
-      </ConfirmDialog>
-    </Paper>
+        The {plural(keys.length, 'key')} and all access tokens of <b>{name}</b> are rejected from now on. It can no longer send to its{' '}
+        {plural(sourceIds.length, 'source')}. Messages that it sent earlier are kept. This cannot be undone: a new application gets another
+        client id.
+      </ConfirmButton>
+    </>
+  )
+}
+
+function Keys({ app }: { app: App }) {
+  const { isAdmin } = useSession()
+  const [isAdding, setAdding] = useState(false)
+  return (
+    <>
+      <Group justify="space-between">
+        <SmallTitle>{plural(app.keys.length, 'public key')}</SmallTitle>
+        <RowButton disabled={!isAdmin} onClick={() => setAdding(true)} aria-label={`Add a key to ${app.name}`}>
+          Add a key
+        </RowButton>
+      </Group>
+      {app.keys.length === 0 ? (
+        <Note>Without a key, the application cannot get access tokens.</Note>
+      ) : (
+        <ResponsiveTable<Key>
+          label={`Keys of ${app.name}`}
+          rows={app.keys}
+          keyOf={({ id }) => id}
+          columns={[
+            { label: 'Key id', cell: ({ id }) => <Copyable text={id} label="the key id" /> },
+            { label: 'Type', cell: ({ publicKeyPem }) => kindOf(publicKeyPem) },
+            { label: 'Added', cell: ({ createdAt }) => <Time at={createdAt} /> },
+            { label: 'Actions', isActions: true, cell: (key) => <RemoveKey app={app} addedKey={key} /> },
+          ]}
+        />
+      )}
+      {isAdding && <AddKey app={app} onClose={() => setAdding(false)} />}
+    </>
+  )
+}
+
+function RemoveKey({ app, addedKey: { id, publicKeyPem } }: { app: App; addedKey: Key }) {
+  const { isAdmin } = useSession()
+  const remove = useChange('DELETE /api/oauth-apps/{id}/keys/{keyId}', ...LISTS)
+  return (
+    <ConfirmButton
+      button={(open) => (
+        <DangerButton size="compact-sm" disabled={!isAdmin} onClick={open} aria-label={`Remove key ${id} of ${app.name}`}>
+          Remove
+        </DangerButton>
+      )}
+      title="Remove this key?"
+      verb="Remove key"
+      onConfirm={() => remove.mutateAsync({ params: { id: app.id, keyId: id } })}
+    >
+      <Stack gap="xs">
+        <LongText>
+          The key <b>{id}</b> can no longer be used to get access tokens, and access tokens issued with it are rejected from now on.
+          {app.keys.length === 1 && ' This is the only key: the application cannot send until you add another.'}
+        </LongText>
+        <CodeBlock text={publicKeyPem} label="the public key" maxHeight={160} />
+      </Stack>
+    </ConfirmButton>
   )
 }
 
@@ -270,37 +266,34 @@ function AppForm({ app, onClose }: { app: App | null; onClose: () => void }) {
   )
 }
 
-export interface KeyDraft {
+interface KeyDraft {
   id: string
   pem: string
 }
 
-export const NO_KEY: KeyDraft = { id: '', pem: '' }
+const NO_KEY: KeyDraft = { id: '', pem: '' }
 
 const KEY_ID = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$/
 
 /** The key as sent to the API; null while the fields are invalid. */
-export function keyOf({ id, pem }: KeyDraft): { id?: string; publicKeyPem: string } | null {
+function keyOf({ id, pem }: KeyDraft): { id?: string; publicKeyPem: string } | null {
   if (!checkPublicKey(pem).ok || (id !== '' && !KEY_ID.test(id))) return null
   return id === '' ? { publicKeyPem: pem } : { id, publicKeyPem: pem }
 }
 
-export function KeyFields({ draft, onChange, isRequired }: { draft: KeyDraft; onChange: (draft: KeyDraft) => void; isRequired: boolean }) {
+function KeyFields({ draft, onChange, isRequired }: { draft: KeyDraft; onChange: (draft: KeyDraft) => void; isRequired: boolean }) {
   const checked = draft.pem.trim() === '' ? null : checkPublicKey(draft.pem)
   return (
     <Stack gap="sm">
-      <Textarea
+      <SmallCodeArea
         label="Public key"
         description="PEM format: RSA (2048 bits or more), EC P-256 or Ed25519. Never paste the private key."
         placeholder={'-----BEGIN PUBLIC KEY-----\n…\n-----END PUBLIC KEY-----'}
         {...entered(draft.pem, (pem) => onChange({ ...draft, pem }))}
         error={checked !== null && !checked.ok ? checked.problem : null}
-        autosize
         minRows={4}
         maxRows={12}
-        spellCheck={false}
         required={isRequired}
-        styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 'var(--mantine-font-size-xs)' } }}
       />
       {checked?.ok && (
         <Text size="sm" c="teal" role="status">

@@ -3,11 +3,11 @@
 import { Alert, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
-import { ConfirmDialog, DialogEnd } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton, DialogEnd } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { entered } from '../../components/inputs.tsx'
-import { Empty, ErrorAlert, Loading } from '../../components/page.tsx'
-import { LoadMore, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { Empty } from '../../components/page.tsx'
+import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { DangerButton, LongText, Note, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
@@ -19,10 +19,6 @@ export default function Tokens() {
   const { isAdmin, actor } = useSession()
   const [params, change] = useSearchState()
   const list = useList('GET /api/tokens', { everyMs: 30_000 })
-  const revoke = useChange('DELETE /api/tokens/{id}', 'GET /api/tokens', 'GET /api/audit')
-  const [revoked, setRevoked] = useState<Token | null>(null)
-  if (list.problem !== null && list.rows.length === 0) return <ErrorAlert problem={list.problem} onRetry={() => void list.refetch()} />
-  if (list.isPending) return <Loading />
   return (
     <Stack>
       <Group justify="space-between">
@@ -34,9 +30,7 @@ export default function Tokens() {
         </Button>
       </Group>
       <NeedsAdmin />
-      {list.rows.length === 0 ? (
-        <Empty title="No tokens" />
-      ) : (
+      <LoadedList list={list} empty={<Empty title="No tokens" />}>
         <ResponsiveTable<Token>
           label="Control tokens"
           rows={list.rows}
@@ -69,46 +63,42 @@ export default function Tokens() {
               ),
               isShort: true,
             },
-            {
-              label: 'Actions',
-              isActions: true,
-              cell: (token) =>
-                token.createdAt === null ? null : (
-                  <DangerButton size="compact-sm" disabled={!isAdmin} onClick={() => setRevoked(token)} aria-label={`Revoke ${token.name}`}>
-                    Revoke
-                  </DangerButton>
-                ),
-            },
+            { label: 'Actions', isActions: true, cell: (token) => token.createdAt !== null && <RevokeButton token={token} /> },
           ]}
         />
-      )}
-      <LoadMore list={list} />
+      </LoadedList>
       <NewToken opened={isAdmin && params.get('new') !== null} onClose={() => change({ new: null }, { replace: true })} />
-      <ConfirmDialog
-        opened={revoked !== null}
-        onClose={() => setRevoked(null)}
-        title="Revoke this token?"
-        verb="Revoke"
-        onConfirm={async () => {
-          if (revoked !== null) await revoke.mutateAsync({ params: { id: revoked.id } })
-        }}
-      >
-        {revoked !== null && (
-          <Stack gap="xs">
-            <LongText>
-              Requests with <b>{revoked.name}</b> are rejected from now on. Dashboard sessions that were started with it end at once, and
-              live feeds are closed. This cannot be undone, but you can create a new token.
-            </LongText>
-            {revoked.lastUsedAt !== null && (
-              <Text size="sm">
-                Last used <Time at={revoked.lastUsedAt} relative />.
-              </Text>
-            )}
-            {revoked.id === actor.id && <Alert color="orange">You are logged in with this token, so you will be logged out.</Alert>}
-          </Stack>
-        )}
-      </ConfirmDialog>
     </Stack>
+  )
+}
+
+function RevokeButton({ token: { id, name, lastUsedAt } }: { token: Token }) {
+  const { isAdmin, actor } = useSession()
+  const revoke = useChange('DELETE /api/tokens/{id}', 'GET /api/tokens', 'GET /api/audit')
+  return (
+    <ConfirmButton
+      button={(open) => (
+        <DangerButton size="compact-sm" disabled={!isAdmin} onClick={open} aria-label={`Revoke ${name}`}>
+          Revoke
+        </DangerButton>
+      )}
+      title="Revoke this token?"
+      verb="Revoke"
+      onConfirm={() => revoke.mutateAsync({ params: { id } })}
+    >
+      <Stack gap="xs">
+        <LongText>
+          Requests with <b>{name}</b> are rejected from now on. Dashboard sessions that were started with it end at once, and live feeds are
+          closed. This cannot be undone, but you can create a new token.
+        </LongText>
+        {lastUsedAt !== null && (
+          <Text size="sm">
+            Last used <Time at={lastUsedAt} relative />.
+          </Text>
+        )}
+        {id === actor.id && <Alert color="orange">You are logged in with this token, so you will be logged out.</Alert>}
+      </Stack>
+    </ConfirmButton>
   )
 }
 

@@ -1,82 +1,46 @@
 // The signature checker: takes a body, its headers and a secret, and shows whether the signature is valid or what differs. Everything is
 // computed in the browser. Nothing is sent, stored or put into the address, so that real secrets can be pasted.
 
-import { Alert, Badge, Button, Code, FileButton, Group, List, Paper, PasswordInput, SimpleGrid, Stack, Text, Textarea } from '@mantine/core'
+import { Alert, Badge, Button, Code, FileButton, Group, List, Paper, PasswordInput, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Copyable } from '../../components/copyable.tsx'
-import { entered } from '../../components/inputs.tsx'
+import { entered, SmallCodeArea } from '../../components/inputs.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { LongText, SmallButton, SmallNote, SmallStrong, SmallTitle, Strong } from '../../components/styled.tsx'
 import { bytes as byteCount } from '../../text/format.ts'
 import { type Checked, type CheckResult, check } from './find-mistakes.ts'
 import { base64, canCompute, hex, hmac, isBatchOfSeveral, standardDigest, utf8 } from './verify-schemes.ts'
 
-interface ChosenFile {
-  name: string
-  bytes: Uint8Array
+interface Request {
+  text: string
+  /** The body, instead of the text. */
+  file: { name: string; bytes: Uint8Array } | null
+  headers: string
+  secret: string
 }
+
+const NOTHING: Request = { text: '', file: null, headers: '', secret: '' }
 
 /** No request of the service is larger, and a larger file would block the browser. */
 const MAX_FILE_BYTES = 20_000_000
 
 export default function SignaturePage() {
-  const [text, setText] = useState('')
-  const [file, setFile] = useState<ChosenFile | null>(null)
-  const [fileProblem, setFileProblem] = useState<string | null>(null)
-  const [headers, setHeaders] = useState('')
-  const [secret, setSecret] = useState('')
-  const [result, setResult] = useState<{ result: CheckResult; body: Uint8Array } | null>(null)
+  const [request, setRequest] = useState(NOTHING)
+  const { text, file, headers, secret } = request
+  const set = (changes: Partial<Request>): void => setRequest((before) => ({ ...before, ...changes }))
   const isSupported = canCompute()
   const isComplete = (text !== '' || file !== null) && headers.trim() !== '' && secret !== ''
-
-  useEffect(() => {
-    setResult(null)
-    if (!isSupported || !isComplete) return
-    let isCancelled = false
-    // Waits for a pause in typing, because trying the variants of a large body takes a moment.
-    const timer = setTimeout(() => {
-      const body = file?.bytes ?? utf8(text)
-      void check({ body, headers, secret, nowMs: Date.now() }).then((found) => {
-        if (!isCancelled) setResult({ result: found, body })
-      })
-    }, 200)
-    return () => {
-      isCancelled = true
-      clearTimeout(timer)
-    }
-  }, [text, file, headers, secret, isSupported, isComplete])
-
-  const choose = async (chosen: File | null): Promise<void> => {
-    setFileProblem(null)
-    if (chosen === null) return
-    if (chosen.size > MAX_FILE_BYTES)
-      setFileProblem(`${chosen.name} is too large (${byteCount(chosen.size)}). Choose a file of at most ${byteCount(MAX_FILE_BYTES)}.`)
-    else setFile({ name: chosen.name, bytes: new Uint8Array(await chosen.arrayBuffer()) })
-  }
-  const fill = async (): Promise<void> => {
-    const example = await exampleRequest(Date.now())
-    setFile(null)
-    setText(example.body)
-    setHeaders(example.headers)
-    setSecret(example.secret)
-  }
-  const clear = (): void => {
-    setFile(null)
-    setText('')
-    setHeaders('')
-    setSecret('')
-  }
-
+  const result = useResult(request, isSupported && isComplete)
   return (
     <Page
       title="Signature checker"
       about="Find out why a receiver rejects a signature. Runs entirely in this browser: nothing is sent or stored."
       actions={
         <>
-          <SmallButton onClick={() => void fill()} disabled={!isSupported}>
+          <SmallButton onClick={() => void exampleRequest(Date.now()).then(setRequest)} disabled={!isSupported}>
             Load example
           </SmallButton>
-          <SmallButton onClick={clear} disabled={text === '' && headers === '' && secret === '' && file === null}>
+          <SmallButton onClick={() => setRequest(NOTHING)} disabled={text === '' && headers === '' && secret === '' && file === null}>
             Clear
           </SmallButton>
         </>
@@ -90,65 +54,20 @@ export default function SignaturePage() {
       )}
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
         <Stack gap="md" miw={0}>
-          {file === null ? (
-            <Textarea
-              label="Body"
-              description="The exact request body, before parsing."
-              placeholder={'{"version":1,"type":"track",…}'}
-              {...entered(text, setText)}
-              autosize
-              minRows={7}
-              maxRows={16}
-              spellCheck={false}
-              autoComplete="off"
-              styles={MONO}
-            />
-          ) : (
-            <Paper withBorder p="sm">
-              <Group justify="space-between" gap="xs">
-                <Stack gap={0} miw={0}>
-                  <Text size="sm" fw={500}>
-                    Body
-                  </Text>
-                  <LongText>
-                    {file.name}, {byteCount(file.bytes.length)}
-                  </LongText>
-                </Stack>
-                <SmallButton onClick={() => setFile(null)}>Paste instead</SmallButton>
-              </Group>
-            </Paper>
-          )}
-          <Group gap="xs">
-            <FileButton onChange={(chosen) => void choose(chosen)}>
-              {(props) => (
-                <Button {...props} variant="subtle" size="compact-sm">
-                  Choose a file
-                </Button>
-              )}
-            </FileButton>
-            <SmallNote>Preserves every byte. Pasting changes CR LF to LF.</SmallNote>
-          </Group>
-          {fileProblem !== null && (
-            <Text size="sm" c="red" role="alert">
-              {fileProblem}
-            </Text>
-          )}
-          <Textarea
+          <BodyField text={text} file={file} onChange={set} />
+          <SmallCodeArea
             label="Headers"
             description="All request headers, or only X-Signature, or webhook-id, webhook-timestamp and webhook-signature. As lines, JSON or curl output."
             placeholder={'X-Signature: cad3b811…'}
-            {...entered(headers, setHeaders)}
-            autosize
+            {...entered(headers, (headers) => set({ headers }))}
             minRows={4}
             maxRows={12}
-            spellCheck={false}
             autoComplete="off"
-            styles={MONO}
           />
           <PasswordInput
             label="Secret"
             description="For X-Signature the shared secret, for webhook-signature a signing secret (whsec_…) of the destination."
-            {...entered(secret, setSecret)}
+            {...entered(secret, (secret) => set({ secret }))}
             autoComplete="off"
             data-1p-ignore
             data-lpignore="true"
@@ -174,11 +93,91 @@ export default function SignaturePage() {
   )
 }
 
-const MONO = { input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 'var(--mantine-font-size-xs)' } }
+interface ResultProps {
+  result: CheckResult
+  body: Uint8Array
+}
+
+/** Null until the request as it is now has been checked. */
+function useResult({ text, file, headers, secret }: Request, isReady: boolean): ResultProps | null {
+  const [result, setResult] = useState<ResultProps | null>(null)
+  useEffect(() => {
+    setResult(null)
+    if (!isReady) return
+    let isCancelled = false
+    // Waits for a pause in typing, because trying the variants of a large body takes a moment.
+    const timer = setTimeout(() => {
+      const body = file?.bytes ?? utf8(text)
+      void check({ body, headers, secret, nowMs: Date.now() }).then((found) => {
+        if (!isCancelled) setResult({ result: found, body })
+      })
+    }, 200)
+    return () => {
+      isCancelled = true
+      clearTimeout(timer)
+    }
+  }, [text, file, headers, secret, isReady])
+  return result
+}
+
+function BodyField({ text, file, onChange }: Pick<Request, 'text' | 'file'> & { onChange: (changes: Partial<Request>) => void }) {
+  const [problem, setProblem] = useState<string | null>(null)
+  const choose = async (chosen: File | null): Promise<void> => {
+    setProblem(null)
+    if (chosen === null) return
+    if (chosen.size > MAX_FILE_BYTES)
+      setProblem(`${chosen.name} is too large (${byteCount(chosen.size)}). Choose a file of at most ${byteCount(MAX_FILE_BYTES)}.`)
+    else onChange({ file: { name: chosen.name, bytes: new Uint8Array(await chosen.arrayBuffer()) } })
+  }
+  return (
+    <>
+      {file === null ? (
+        <SmallCodeArea
+          label="Body"
+          description="The exact request body, before parsing."
+          placeholder={'{"version":1,"type":"track",…}'}
+          {...entered(text, (text) => onChange({ text }))}
+          minRows={7}
+          maxRows={16}
+          autoComplete="off"
+        />
+      ) : (
+        <Paper withBorder p="sm">
+          <Group justify="space-between" gap="xs">
+            <Stack gap={0} miw={0}>
+              <Text size="sm" fw={500}>
+                Body
+              </Text>
+              <LongText>
+                {file.name}, {byteCount(file.bytes.length)}
+              </LongText>
+            </Stack>
+            <SmallButton onClick={() => onChange({ file: null })}>Paste instead</SmallButton>
+          </Group>
+        </Paper>
+      )}
+      <Group gap="xs">
+        <FileButton onChange={(chosen) => void choose(chosen)}>
+          {(props) => (
+            <Button {...props} variant="subtle" size="compact-sm">
+              Choose a file
+            </Button>
+          )}
+        </FileButton>
+        <SmallNote>Preserves every byte. Pasting changes CR LF to LF.</SmallNote>
+      </Group>
+      {problem !== null && (
+        <Text size="sm" c="red" role="alert">
+          {problem}
+        </Text>
+      )}
+    </>
+  )
+}
 
 const NAMES = { 'x-signature': 'X-Signature', 'standard-webhooks': 'Standard Webhooks' } as const
 
-function Result({ result: { headers, schemes }, body }: { result: CheckResult; body: Uint8Array }) {
+function Result({ result: { headers, schemes }, body }: ResultProps) {
   return (
     <>
       {schemes.length === 0 && (
@@ -295,9 +294,9 @@ function About() {
   )
 }
 
-export async function exampleRequest(nowMs: number): Promise<{ body: string; headers: string; secret: string }> {
+async function exampleRequest(nowMs: number): Promise<Request> {
   const at = new Date(nowMs).toISOString()
-  const body = JSON.stringify({
+  const text = JSON.stringify({
     version: 1,
     type: 'track',
     userId: 'u-1',
@@ -310,10 +309,10 @@ export async function exampleRequest(nowMs: number): Promise<{ body: string; hea
   const key = crypto.getRandomValues(new Uint8Array(32))
   const timestamp = String(Math.floor(nowMs / 1_000))
   const lines = [
-    `X-Signature: ${hex(await hmac('SHA-1', utf8('example shared secret'), utf8(body)))}`,
+    `X-Signature: ${hex(await hmac('SHA-1', utf8('example shared secret'), utf8(text)))}`,
     'webhook-id: msg_example',
     `webhook-timestamp: ${timestamp}`,
-    `webhook-signature: v1,${await standardDigest(key, 'msg_example', timestamp, utf8(body))}`,
+    `webhook-signature: v1,${await standardDigest(key, 'msg_example', timestamp, utf8(text))}`,
   ]
-  return { body, headers: lines.join('\n'), secret: `whsec_${base64(key)}` }
+  return { text, file: null, headers: lines.join('\n'), secret: `whsec_${base64(key)}` }
 }

@@ -1,13 +1,13 @@
 // The privacy rules of a source: a list that can be edited and saved, and a preview of what they do.
 
-import { ActionIcon, Button, Group, Select, Stack, Text, TextInput, Tooltip } from '@mantine/core'
+import { Button, Group, Select, Stack, Text, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
-import { DeletionIcon, PlusIcon } from '../../components/icons.tsx'
-import { entered } from '../../components/inputs.tsx'
+import { PlusIcon } from '../../components/icons.tsx'
+import { entered, RemoveButton } from '../../components/inputs.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
 import { Note, SecondaryButton } from '../../components/styled.tsx'
 import { ACTION_TEXTS, ACTIONS, filledRules, MAX_RULES, type Rule, rowProblem, sameRules } from './privacy-draft.ts'
@@ -48,7 +48,6 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
     setEdited(next)
     change.reset()
   }
-  const replace = (at: number, rule: Partial<Rule>): void => edit(draft.map((each, other) => (other === at ? { ...each, ...rule } : each)))
   const save = (): void =>
     change.mutate(
       { params: { id }, body: { privacy: rules } },
@@ -70,43 +69,16 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
       >
         <Stack gap="sm">
           {draft.length === 0 && <Text size="sm">No privacy rules. Messages are stored and sent as they are received.</Text>}
-          {draft.map(({ path, action }, at) => (
-            <Group key={at} gap="xs" align="flex-start">
-              <TextInput
-                label={`Path ${at + 1}`}
-                placeholder="traits.email"
-                description={matchesText(preview.query.data, rows.indexOf(at), path)}
-                inputWrapperOrder={['label', 'input', 'description', 'error']}
-                {...entered(path, (path) => replace(at, { path }))}
-                error={problem?.row === at && problem.message}
-                autoComplete="off"
-                spellCheck={false}
-                autoCapitalize="none"
-                style={{ flex: '3 1 200px' }}
-              />
-              <Select
-                label={`Action ${at + 1}`}
-                data={ACTIONS}
-                value={action}
-                onChange={(value) => replace(at, { action: value as Rule['action'] })}
-                allowDeselect={false}
-                description={ACTION_TEXTS[action]}
-                inputWrapperOrder={['label', 'input', 'description', 'error']}
-                style={{ flex: '2 1 140px' }}
-              />
-              <Tooltip label={`Remove rule ${at + 1}`}>
-                <ActionIcon
-                  variant="subtle"
-                  color="gray"
-                  size={36}
-                  mt={25}
-                  onClick={() => edit(draft.filter((_, other) => other !== at))}
-                  aria-label={`Remove rule ${at + 1}`}
-                >
-                  <DeletionIcon size={16} />
-                </ActionIcon>
-              </Tooltip>
-            </Group>
+          {draft.map((rule, at) => (
+            <RuleFields
+              key={at}
+              at={at}
+              rule={rule}
+              matches={matchesText(preview.query.data, rows.indexOf(at), rule.path)}
+              problem={problem?.row === at ? problem.message : null}
+              onChange={(changes) => edit(draft.map((each, other) => (other === at ? { ...each, ...changes } : each)))}
+              onRemove={() => edit(draft.filter((_, other) => other !== at))}
+            />
           ))}
           {change.error !== null && problem === null && <ErrorAlert problem={change.error} />}
           <Group gap="sm">
@@ -131,6 +103,46 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
       </form>
       {rules.length > 0 && <PrivacyPreview preview={preview} isShownAtRule={problem !== null} />}
     </Stack>
+  )
+}
+
+interface RuleFieldsProps {
+  at: number
+  rule: Rule
+  /** How many messages of the preview it changes. */
+  matches: string | null
+  problem: string | null
+  onChange: (changes: Partial<Rule>) => void
+  onRemove: () => void
+}
+
+function RuleFields({ at, rule: { path, action }, matches, problem, onChange, onRemove }: RuleFieldsProps) {
+  return (
+    <Group gap="xs" align="flex-start">
+      <TextInput
+        label={`Path ${at + 1}`}
+        placeholder="traits.email"
+        description={matches}
+        inputWrapperOrder={['label', 'input', 'description', 'error']}
+        {...entered(path, (path) => onChange({ path }))}
+        error={problem}
+        autoComplete="off"
+        spellCheck={false}
+        autoCapitalize="none"
+        style={{ flex: '3 1 200px' }}
+      />
+      <Select
+        label={`Action ${at + 1}`}
+        data={ACTIONS}
+        value={action}
+        onChange={(value) => onChange({ action: value as Rule['action'] })}
+        allowDeselect={false}
+        description={ACTION_TEXTS[action]}
+        inputWrapperOrder={['label', 'input', 'description', 'error']}
+        style={{ flex: '2 1 140px' }}
+      />
+      <RemoveButton label={`Remove rule ${at + 1}`} onClick={onRemove} />
+    </Group>
   )
 }
 

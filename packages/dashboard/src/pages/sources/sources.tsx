@@ -1,7 +1,6 @@
 // The list of sources with their message counts over a period. Below it, the rejected calls without a known write key.
 
 import { Button, Group, Skeleton, Stack, Text } from '@mantine/core'
-import { useState } from 'react'
 import { useLocation } from 'wouter'
 import type { Schemas } from '../../api/client.ts'
 import { useApi, useChange, useWholeList } from '../../api/queries.ts'
@@ -9,11 +8,11 @@ import { PlusIcon } from '../../components/icons.tsx'
 import { ParamInput } from '../../components/inputs.tsx'
 import { Empty, Loaded, Page } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
-import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { type Column, FirstRows, FoundCount, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
 import { NameLink, Note, SecondaryButton, SectionTitle } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
-import { count, exactCount, plural } from '../../text/format.ts'
+import { count, exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { PeriodChoice, usePeriod } from '../overview/period-choice.tsx'
 import { NameDialog } from './name-dialog.tsx'
@@ -31,7 +30,6 @@ export default function SourcesPage() {
   const { isAdmin } = useSession()
   const list = useWholeList('GET /api/sources', { query: { limit: 1_000 }, everyMs: 15_000 })
   const [params, change] = useSearchState()
-  const [shown, setShown] = useState(SHOWN_AT_FIRST)
   const isCreating = params.get('create') === 'yes'
   const { rows } = list
 
@@ -64,24 +62,15 @@ export default function SourcesPage() {
             )}
             <PeriodChoice />
           </Group>
-          <Note role="status">
-            {found.length === rows.length
-              ? plural(rows.length, 'source')
-              : `${exactCount(found.length)} of ${exactCount(rows.length)} sources`}
-          </Note>
+          <FoundCount found={found.length} total={rows.length} word="source" />
           {found.length === 0 ? (
             <Empty title="No matching sources" action={<SecondaryButton onClick={() => change({ q: null })}>Show all</SecondaryButton>}>
               No source has this text in its name, id or description.
             </Empty>
           ) : (
-            <SourceRows sources={found.slice(0, shown)} />
-          )}
-          {found.length > shown && (
-            <Group justify="center">
-              <SecondaryButton onClick={() => setShown(shown + SHOWN_AT_FIRST * 2)}>
-                Show more ({exactCount(found.length)} in total)
-              </SecondaryButton>
-            </Group>
+            <FirstRows rows={found} first={SHOWN_AT_FIRST}>
+              {(shown) => <SourceRows sources={shown} />}
+            </FirstRows>
           )}
         </Stack>
       </LoadedList>

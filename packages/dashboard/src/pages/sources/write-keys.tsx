@@ -3,20 +3,20 @@
 
 import { Alert, Button, Group, List, Paper, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { useState } from 'react'
 import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { WriteKey } from '../../components/copyable.tsx'
 import { Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
 import { maskedKey } from '../../text/snippets.ts'
 
+type Source = Schemas['Source']
+
 const STALE = ['GET /api/sources', 'GET /api/sources/{id}'] as const
 
-export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source: Schemas['Source']; isAdmin: boolean }) {
+export function WriteKeys({ source, isAdmin }: { source: Source; isAdmin: boolean }) {
+  const { id, name, writeKeys } = source
   const add = useChange('POST /api/sources/{id}/write-keys', ...STALE)
-  const remove = useChange('DELETE /api/sources/{id}/write-keys/{key}', ...STALE)
-  const [removing, setRemoving] = useState<string | null>(null)
   const rotate = (): void =>
     add.mutate(
       { params: { id }, body: {} },
@@ -37,17 +37,7 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
                   <SmallNote>{at === 0 ? 'oldest' : at === writeKeys.length - 1 ? 'newest' : `key ${at + 1}`}</SmallNote>
                 )}
               </Stack>
-              {isAdmin && writeKeys.length > 1 && (
-                <Button
-                  size="compact-sm"
-                  variant="subtle"
-                  color="red"
-                  onClick={() => setRemoving(key)}
-                  aria-label={`Remove write key ${at + 1}`}
-                >
-                  Remove
-                </Button>
-              )}
+              {isAdmin && writeKeys.length > 1 && <RemoveKey source={source} at={at} />}
             </Group>
           </Paper>
         ))}
@@ -81,20 +71,27 @@ export function WriteKeys({ source: { id, name, writeKeys }, isAdmin }: { source
           )}
         </Group>
       )}
-      <ConfirmDialog
-        opened={removing !== null}
-        onClose={() => setRemoving(null)}
-        title="Remove this write key?"
-        verb="Remove key"
-        onConfirm={() => remove.mutateAsync({ params: { id, key: removing ?? '' } })}
-      >
-        From now on, calls with the write key {removing !== null && maskedKey(removing)} of {name} are rejected with 401 invalid_write_key.
-        Rejected messages are not stored, and clients do not retry them. {otherKeysText(writeKeys.length - 1)}{' '}
-      </ConfirmDialog>
     </Stack>
   )
 }
 
-function otherKeysText(count: number): string {
-  return count === 1 ? 'The other key still works.' : `The other ${count} keys still work.`
+function RemoveKey({ source: { id, name, writeKeys }, at }: { source: Source; at: number }) {
+  const remove = useChange('DELETE /api/sources/{id}/write-keys/{key}', ...STALE)
+  const key = writeKeys[at] ?? ''
+  const others = writeKeys.length - 1
+  return (
+    <ConfirmButton
+      button={(open) => (
+        <Button size="compact-sm" variant="subtle" color="red" onClick={open} aria-label={`Remove write key ${at + 1}`}>
+          Remove
+        </Button>
+      )}
+      title="Remove this write key?"
+      verb="Remove key"
+      onConfirm={() => remove.mutateAsync({ params: { id, key } })}
+    >
+      From now on, calls with the write key {maskedKey(key)} of {name} are rejected with 401 invalid_write_key. Rejected messages are not
+      stored, and clients do not retry them. {others === 1 ? 'The other key still works.' : `The other ${others} keys still work.`}
+    </ConfirmButton>
+  )
 }

@@ -35,30 +35,9 @@ interface SendStepProps {
 }
 
 export function SendStep({ source, sources, onSource, onNext }: SendStepProps) {
-  const { isAdmin } = useSession()
-  const newest = source.writeKeys.at(-1)
-  const client = useQueryClient()
-  const [beganMs] = useState(() => Date.now())
-  const [rejected, setRejected] = useState<LiveRejected[]>([])
-  const refresh = (): void => {
-    for (const operation of ['GET /api/messages', 'GET /api/stats/totals']) void client.invalidateQueries({ queryKey: [operation] })
-  }
-  const live = useLive({
-    onEvents(events) {
-      if (events.some(({ kind }) => kind === 'accepted')) refresh()
-      const added = events.filter((event): event is LiveRejected => event.kind === 'rejected')
-      if (added.length === 0) return
-      setRejected((before) => [...before, ...added].slice(-MAX_REJECTED))
-      void client.invalidateQueries({ queryKey: ['GET /api/rejections'] })
-    },
-  })
-  // Polled too, in case the live stream is not available or misses events.
-  const messages = useApi('GET /api/messages', { query: { limit: 1 }, everyMs: live.is === 'open' ? 10_000 : 3_000 })
-  const rejections = useApi('GET /api/rejections', { everyMs: live.is === 'open' ? 10_000 : 3_000 })
+  const { live, beganMs, messages, rejected, refresh } = useArrivals()
   const last = messages.data?.data[0]
-  const recent = recentRejections(rejections.data?.data ?? [], rejected, beganMs - RECENT_MS)
   const names = new Map(sources.map(({ id, name }) => [id, name]))
-
   return (
     <Stack gap="lg">
       <Stack gap="sm">
@@ -71,31 +50,12 @@ export function SendStep({ source, sources, onSource, onNext }: SendStepProps) {
             maw={360}
           />
         )}
-        {!source.enabled && (
-          <Alert color="orange" title={`${source.name} is disabled`}>
-            Every call with its write key is rejected. <ViewLink to={`/sources/${source.id}`}>Enable the source</ViewLink>.
-          </Alert>
-        )}
-        {source.requireOAuth && (
-          <Alert color="blue" title={`${source.name} requires OAuth`}>
-            Calls need an access token in addition to the write key. To try things out,{' '}
-            <ViewLink to={`/sources/${source.id}`}>turn off this requirement</ViewLink> or choose another source.
-          </Alert>
-        )}
-        <div>
-          <Text size="sm" fw={500} component="div">
-            Your write key
-          </Text>
-          {newest !== undefined && <WriteKey writeKey={newest} />}
-          <Note>Identifies messages from the source {source.name}. The snippets below contain it.</Note>
-        </div>
-        {newest !== undefined && <Snippets writeKey={newest} requireOAuth={source.requireOAuth} />}
-        {isAdmin && <SendFromHere source={source} onSent={refresh} label="Send from this page instead" />}
+        <HowToSend source={source} onSent={refresh} />
       </Stack>
 
       <Paper withBorder p="md" component="section" aria-label="First message">
         <Stack gap="md">
-          <VisuallyHidden role="status">{announced(last, recent.length)}</VisuallyHidden>
+          <VisuallyHidden role="status">{announced(last, rejected.length)}</VisuallyHidden>
           {last === undefined ? (
             messages.error !== null ? (
               <ErrorAlert problem={messages.error} onRetry={() => void messages.refetch()} />
@@ -110,11 +70,11 @@ export function SendStep({ source, sources, onSource, onNext }: SendStepProps) {
               onNext={onNext}
             />
           )}
-          {recent.length > 0 && (
+          {rejected.length > 0 && (
             <Stack gap="sm">
               <SmallTitle>Recently rejected</SmallTitle>
               <RejectedCalls
-                rows={recent}
+                rows={rejected}
                 label="Rejected calls"
                 sourceName={({ sourceId }) => (sourceId === null ? 'from an unknown source' : `from ${names.get(sourceId) ?? sourceId}`)}
               />
@@ -123,6 +83,60 @@ export function SendStep({ source, sources, onSource, onNext }: SendStepProps) {
         </Stack>
       </Paper>
     </Stack>
+  )
+}
+
+/** The last message and the recent rejections, as soon as they arrive. */
+function useArrivals() {
+  const client = useQueryClient()
+  const [beganMs] = useState(() => Date.now())
+  const [seen, setSeen] = useState<LiveRejected[]>([])
+  const refresh = (): void => {
+    for (const operation of ['GET /api/messages', 'GET /api/stats/totals']) void client.invalidateQueries({ queryKey: [operation] })
+  }
+  const live = useLive({
+    onEvents(events) {
+      if (events.some(({ kind }) => kind === 'accepted')) refresh()
+      const added = events.filter((event): event is LiveRejected => event.kind === 'rejected')
+      if (added.length === 0) return
+      setSeen((before) => [...before, ...added].slice(-MAX_REJECTED))
+      void client.invalidateQueries({ queryKey: ['GET /api/rejections'] })
+    },
+  })
+  // Polled too, in case the live stream is not available or misses events.
+  const everyMs = live.is === 'open' ? 10_000 : 3_000
+  const messages = useApi('GET /api/messages', { query: { limit: 1 }, everyMs })
+  const rejections = useApi('GET /api/rejections', { everyMs })
+  return { live, beganMs, messages, rejected: recentRejections(rejections.data?.data ?? [], seen, beganMs - RECENT_MS), refresh }
+}
+
+function HowToSend({ source, onSent }: { source: Source; onSent: () => void }) {
+  const { isAdmin } = useSession()
+  const { id, name, enabled, requireOAuth, writeKeys } = source
+  const newest = writeKeys.at(-1)
+  return (
+    <>
+      {!enabled && (
+        <Alert color="orange" title={`${name} is disabled`}>
+          Every call with its write key is rejected. <ViewLink to={`/sources/${id}`}>Enable the source</ViewLink>.
+        </Alert>
+      )}
+      {requireOAuth && (
+        <Alert color="blue" title={`${name} requires OAuth`}>
+          Calls need an access token in addition to the write key. To try things out,{' '}
+          <ViewLink to={`/sources/${id}`}>turn off this requirement</ViewLink> or choose another source.
+        </Alert>
+      )}
+      <div>
+        <Text size="sm" fw={500} component="div">
+          Your write key
+        </Text>
+        {newest !== undefined && <WriteKey writeKey={newest} />}
+        <Note>Identifies messages from the source {name}. The snippets below contain it.</Note>
+      </div>
+      {newest !== undefined && <Snippets writeKey={newest} requireOAuth={requireOAuth} />}
+      {isAdmin && <SendFromHere source={source} onSent={onSent} label="Send from this page instead" />}
+    </>
   )
 }
 

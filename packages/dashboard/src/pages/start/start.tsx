@@ -3,10 +3,11 @@
 
 import { Alert, Button, Group, SimpleGrid, Stack, Text, ThemeIcon, Title, UnstyledButton } from '@mantine/core'
 import { useEffect } from 'react'
-import { useApi, useChange } from '../../api/queries.ts'
+import { type Schemas, useApi, useChange } from '../../api/queries.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, Note, SmallTag } from '../../components/styled.tsx'
+import type { Destination } from '../../destination/kind.ts'
 import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { AlertReceivers } from '../alerts/alert-receivers.tsx'
@@ -29,56 +30,50 @@ const ABOUT: Readonly<Record<Step, { title: string; about: string }>> = {
 }
 
 export default function StartPage() {
-  const [params, change] = useSearchState()
   const sources = useApi('GET /api/sources', { query: ALL, everyMs: 10_000 })
   const destinations = useApi('GET /api/destinations', { query: ALL, everyMs: 3_000 })
   const totals = useApi('GET /api/stats/totals', { everyMs: 3_000 })
   const ledger = useApi('GET /api/ledger', { query: {}, everyMs: 3_000 })
-
-  const isLoaded = sources.data !== undefined && destinations.data !== undefined && totals.data !== undefined && ledger.data !== undefined
+  const queries = [sources, destinations, totals, ledger]
+  const failed = queries.find(({ data, error }) => data === undefined && error !== null)
+  if (sources.data === undefined || destinations.data === undefined || totals.data === undefined || ledger.data === undefined)
+    return (
+      <Page title="Get started">
+        {failed?.error ? (
+          <ErrorAlert problem={failed.error} onRetry={() => void Promise.all(queries.map((query) => query.refetch()))} />
+        ) : (
+          <Loading lines={6} />
+        )}
+      </Page>
+    )
   const done = doneSteps({
-    accepted: totals.data?.data.reduce((sum, { accepted }) => sum + accepted, 0) ?? 0,
-    destinations: destinations.data?.data.length ?? 0,
-    delivered: ledger.data?.data.reduce((sum, { delivered }) => sum + delivered, 0) ?? 0,
-    alertReceivers: destinations.data?.data.filter(({ sourceIds }) => sourceIds.includes('system')).length ?? 0,
+    accepted: totals.data.data.reduce((sum, { accepted }) => sum + accepted, 0),
+    destinations: destinations.data.data.length,
+    delivered: ledger.data.data.reduce((sum, { delivered }) => sum + delivered, 0),
+    alertReceivers: destinations.data.data.filter(({ sourceIds }) => sourceIds.includes('system')).length,
   })
-  const chosenStep = STEPS.find((step) => step === params.get('step'))
-  const next = nextStep(done)
+  // Nobody can send to the source of the service's own messages.
+  return <Steps done={done} sources={sources.data.data.filter(({ builtIn }) => !builtIn)} destinations={destinations.data.data} />
+}
+
+interface StepsProps {
+  done: Readonly<Record<Step, boolean>>
+  sources: readonly Schemas['Source'][]
+  destinations: readonly Destination[]
+}
+
+function Steps({ done, sources, destinations }: StepsProps) {
+  const [params, change] = useSearchState()
+  const chosen = STEPS.find((each) => each === params.get('step'))
+  const step = chosen ?? nextStep(done)
   // Set only once: a step that is completed while it is shown must stay visible.
   useEffect(() => {
-    if (isLoaded && chosenStep === undefined) change({ step: next }, { replace: true })
-  }, [isLoaded, chosenStep, next, change])
-
-  const failed = [sources, destinations, totals, ledger].find(({ data, error }) => data === undefined && error !== null)
-  if (failed?.error)
-    return (
-      <Page title="Get started">
-        <ErrorAlert
-          problem={failed.error}
-          onRetry={() => void Promise.all([sources, destinations, totals, ledger].map((query) => query.refetch()))}
-        />
-      </Page>
-    )
-  if (!isLoaded)
-    return (
-      <Page title="Get started">
-        <Loading lines={6} />
-      </Page>
-    )
-
-  // Nobody can send to the source of the service's own messages.
-  const all = sources.data.data.filter(({ builtIn }) => !builtIn)
-  const source =
-    all.find(({ id }) => id === params.get('source')) ?? all.find(({ enabled, requireOAuth }) => enabled && !requireOAuth) ?? all[0]
-  const hooks = destinations.data.data
-  const chosen = hooks.find(({ id }) => id === params.get('destination')) ?? hooks.at(-1)
-  const step = chosenStep ?? next
+    if (chosen === undefined) change({ step }, { replace: true })
+  }, [chosen, step, change])
   const goTo = (to: Step): void => change({ step: to, add: null, message: null })
-  const isDelivering = done.send && done.webhook && done.arrive
-
   return (
     <Page title="Get started" about="Three steps to your first delivered message, and a fourth to be alerted to problems.">
-      {isDelivering && (
+      {done.send && done.webhook && done.arrive && (
         <Alert color="teal" variant="light" title="Your first message was delivered">
           <Group gap="sm">
             <Text size="sm">This installation accepts and delivers messages.</Text>
@@ -96,25 +91,36 @@ export default function StartPage() {
           </Title>
           <Note>{ABOUT[step].about}</Note>
         </div>
-        {step === 'alerts' ? (
-          <AlertReceivers />
-        ) : source === undefined ? (
-          <NoSource />
-        ) : step === 'send' ? (
-          <SendStep source={source} sources={all} onSource={(id) => change({ source: id })} onNext={() => goTo('webhook')} />
-        ) : step === 'webhook' ? (
-          <DestinationStep
-            source={source}
-            destinations={hooks}
-            chosen={chosen}
-            onChoose={(id) => change({ destination: id })}
-            onNext={() => goTo('arrive')}
-          />
-        ) : (
-          <ArriveStep source={source} destinations={hooks} />
-        )}
+        {step === 'alerts' ? <AlertReceivers /> : <MessageStep step={step} sources={sources} destinations={destinations} onStep={goTo} />}
       </Stack>
     </Page>
+  )
+}
+
+interface MessageStepProps extends Omit<StepsProps, 'done'> {
+  step: Exclude<Step, 'alerts'>
+  onStep: (step: Step) => void
+}
+
+/** A step that needs a source. */
+function MessageStep({ step, sources, destinations, onStep }: MessageStepProps) {
+  const [params, change] = useSearchState()
+  const source =
+    sources.find(({ id }) => id === params.get('source')) ??
+    sources.find(({ enabled, requireOAuth }) => enabled && !requireOAuth) ??
+    sources[0]
+  if (source === undefined) return <NoSource />
+  if (step === 'arrive') return <ArriveStep source={source} destinations={destinations} />
+  if (step === 'send')
+    return <SendStep source={source} sources={sources} onSource={(id) => change({ source: id })} onNext={() => onStep('webhook')} />
+  return (
+    <DestinationStep
+      source={source}
+      destinations={destinations}
+      chosen={destinations.find(({ id }) => id === params.get('destination')) ?? destinations.at(-1)}
+      onChoose={(id) => change({ destination: id })}
+      onNext={() => onStep('arrive')}
+    />
   )
 }
 

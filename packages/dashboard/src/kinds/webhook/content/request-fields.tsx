@@ -26,15 +26,10 @@ interface RequestFieldsProps {
   isReadOnly: boolean
 }
 
-export function RequestFields({ request, onChange, problem, apiProblem, isReadOnly }: RequestFieldsProps) {
-  const { method, path, headers, body, format, wrap } = request
+export function RequestFields(props: RequestFieldsProps) {
+  const { request, onChange, problem, isReadOnly } = props
+  const { method, path, headers, format, wrap } = request
   const set = (changes: Partial<RequestDraft>): void => onChange({ ...request, ...changes })
-  const field = apiProblem?.field ?? null
-  const bodyProblem = problem('request.body')
-  const problems = useMemo(() => {
-    if (body === null || bodyProblem === null) return []
-    return [jsonProblem(body) ?? mappingProblem(body, field ?? 'request.body', bodyProblem)]
-  }, [body, bodyProblem, field])
   return (
     <Paper withBorder p="md">
       <Stack>
@@ -96,44 +91,60 @@ export function RequestFields({ request, onChange, problem, apiProblem, isReadOn
             />
           )}
         </SimpleGrid>
-        <Input.Wrapper label="Body" labelElement="div">
-          <SegmentedControl
-            fullWidth
-            maw={400}
-            aria-label="Body"
-            value={body === null ? 'message' : 'mapping'}
-            onChange={(value) => set({ body: value === 'message' ? null : EXAMPLE_MAPPING })}
-            data={[
-              { value: 'message', label: 'The message' },
-              { value: 'mapping', label: 'A mapping' },
-            ]}
-            readOnly={isReadOnly}
-          />
-        </Input.Wrapper>
-        {body !== null && (
-          <>
-            <CodeEditor
-              label="Mapping"
-              description="JSON. Objects with @path, @template, @if, @literal, @arrayPath, @case, @replace, @json, @flatten or @merge are replaced by values of the message."
-              language="json"
-              value={body}
-              onChange={(value) => set({ body: value })}
-              problems={problems}
-              isReadOnly={isReadOnly}
-            />
-            {problems.map(({ line, message }) => (
-              <Input.Error key={message} role="alert">
-                Line {line}: {message}
-              </Input.Error>
-            ))}
-            {!isReadOnly && body.trim() !== EXAMPLE_MAPPING.trim() && body.trim() === '' && (
-              <Anchor component="button" type="button" size="sm" onClick={() => set({ body: EXAMPLE_MAPPING })}>
-                Insert an example
-              </Anchor>
-            )}
-          </>
-        )}
+        <Body {...props} />
       </Stack>
     </Paper>
+  )
+}
+
+function Body({ request, onChange, problem, apiProblem, isReadOnly }: RequestFieldsProps) {
+  const { body } = request
+  const set = (next: string | null): void => onChange({ ...request, body: next })
+  const field = apiProblem?.field ?? 'request.body'
+  const bodyProblem = problem('request.body')
+  const problems = useMemo(() => {
+    if (body === null || bodyProblem === null) return []
+    return [jsonProblem(body) ?? mappingProblem(body, field, bodyProblem)]
+  }, [body, bodyProblem, field])
+  return (
+    <>
+      <Input.Wrapper label="Body" labelElement="div">
+        <SegmentedControl
+          fullWidth
+          maw={400}
+          aria-label="Body"
+          value={body === null ? 'message' : 'mapping'}
+          onChange={(value) => set(value === 'message' ? null : EXAMPLE_MAPPING)}
+          data={[
+            { value: 'message', label: 'The message' },
+            { value: 'mapping', label: 'A mapping' },
+          ]}
+          readOnly={isReadOnly}
+        />
+      </Input.Wrapper>
+      {body !== null && (
+        <>
+          <CodeEditor
+            label="Mapping"
+            description="JSON. Objects with @path, @template, @if, @literal, @arrayPath, @case, @replace, @json, @flatten or @merge are replaced by values of the message."
+            language="json"
+            value={body}
+            onChange={set}
+            problems={problems}
+            isReadOnly={isReadOnly}
+          />
+          {problems.map(({ line, message }) => (
+            <Input.Error key={message} role="alert">
+              Line {line}: {message}
+            </Input.Error>
+          ))}
+          {!isReadOnly && body.trim() === '' && (
+            <Anchor component="button" type="button" size="sm" onClick={() => set(EXAMPLE_MAPPING)}>
+              Insert an example
+            </Anchor>
+          )}
+        </>
+      )}
+    </>
   )
 }

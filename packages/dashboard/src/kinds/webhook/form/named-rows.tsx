@@ -1,8 +1,9 @@
 // A list of names and values in the form: headers, or secrets, whose values are not shown. Each entry shows its own errors.
 
-import { ActionIcon, Button, Group, Input, TextInput, Tooltip } from '@mantine/core'
-import { DeletionIcon, PlusIcon } from '../../../components/icons.tsx'
-import { SecretInput } from '../../../components/inputs.tsx'
+import { Group, Input, TextInput } from '@mantine/core'
+import { PlusIcon } from '../../../components/icons.tsx'
+import { entered, RemoveButton, SecretInput } from '../../../components/inputs.tsx'
+import { SmallButton } from '../../../components/styled.tsx'
 import { replaceAt } from '../../../destination/form/draft.ts'
 
 interface NamedRowsProps<Entry extends { name: string; value: string }> {
@@ -25,9 +26,9 @@ export function NamedRows<Entry extends { name: string; value: string }>(props: 
   const list = `${noun}s`
   const input = (entry: Entry, at: number, part: 'name' | 'value') => ({
     label: `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${at + 1} ${part}`,
-    value: entry[part],
-    onChange: ({ currentTarget: { value } }: { currentTarget: { value: string } }) =>
+    ...entered(entry[part], (value) =>
       onChange(replaceAt(entries, at, { ...entry, [part]: part === 'name' ? value.trim() : value }), `${list}[${at}].${part}`),
+    ),
     error: problem(`${list}[${at}].${part}`),
     autoComplete: 'off',
     style: { flex: part === 'name' ? '1 1 150px' : '2 1 180px' },
@@ -49,21 +50,11 @@ export function NamedRows<Entry extends { name: string; value: string }>(props: 
       {problem(list) !== null && <Input.Error>{problem(list)}</Input.Error>}
       {!isReadOnly && entries.length < max && (
         <Group>
-          <Button variant="default" size="xs" leftSection={<PlusIcon size={14} />} onClick={() => onChange([...entries, added])}>
+          <SmallButton leftSection={<PlusIcon size={14} />} onClick={() => onChange([...entries, added])}>
             Add a {noun}
-          </Button>
+          </SmallButton>
         </Group>
       )}
     </>
-  )
-}
-
-export function RemoveButton({ label, onClick }: { label: string; onClick: () => void }) {
-  return (
-    <Tooltip label={label}>
-      <ActionIcon variant="subtle" color="gray" size={36} mt={25} onClick={onClick} aria-label={label}>
-        <DeletionIcon size={16} />
-      </ActionIcon>
-    </Tooltip>
   )
 }

@@ -3,11 +3,11 @@
 import { Alert, Group, Input, Stack, TextInput } from '@mantine/core'
 import { FIELDS } from '../../../api/rules.ts'
 import { PlusIcon } from '../../../components/icons.tsx'
-import { entered } from '../../../components/inputs.tsx'
+import { entered, RemoveButton } from '../../../components/inputs.tsx'
 import { Note, SmallButton, SmallNote } from '../../../components/styled.tsx'
 import { replaceAt } from '../../../destination/form/draft.ts'
 import type { FieldState, FieldsProps } from '../../../destination/form/field-state.ts'
-import { NamedRows, RemoveButton } from './named-rows.tsx'
+import { NamedRows } from './named-rows.tsx'
 import { type HeaderDraft, urlAdvice } from './validation.ts'
 import { isMoved, type WebhookDraft } from './webhook-draft.ts'
 
