@@ -136,11 +136,18 @@ export const API_ERRORS = {
 
 export type ApiErrorCode = keyof typeof API_ERRORS
 
-interface ApiErrorOptions {
-  message?: string | undefined
+interface Details {
   field?: string | undefined
+  /** All fields that the error is about, if there may be several. */
   fields?: readonly string[] | undefined
+  /** The existing destination that the error is about. */
   destinationId?: string | undefined
+  /** Why a message is not stored, if that is known. The source is null for an unknown write key. */
+  rejection?: { code: string; sourceId: string | null; at: string } | undefined
+}
+
+interface ApiErrorOptions extends Details {
+  message?: string | undefined
   cause?: unknown
 }
 
@@ -148,11 +155,10 @@ export class ApiError extends Error {
   override name = 'ApiError'
   readonly status: number
   readonly code: ApiErrorCode
-  readonly field: string | undefined
-  /** All fields that the error is about, if there may be several. */
-  readonly fields: readonly string[] | undefined
-  /** The existing destination that the error is about. */
-  readonly destinationId: string | undefined
+  readonly field: Details['field']
+  readonly fields: Details['fields']
+  readonly destinationId: Details['destinationId']
+  readonly rejection: Details['rejection']
 
   constructor(code: ApiErrorCode, options: ApiErrorOptions = {}) {
     const [status, defaultMessage] = API_ERRORS[code]
@@ -162,27 +168,20 @@ export class ApiError extends Error {
     this.field = options.field ?? options.fields?.[0]
     this.fields = options.fields
     this.destinationId = options.destinationId
+    this.rejection = options.rejection
   }
 }
 
-export interface ErrorBody {
+export interface ErrorBody extends Details {
   success: false
   error: string
   code: string
   message: string
-  field?: string
-  fields?: readonly string[]
-  destinationId?: string
-}
-
-interface Details {
-  field?: string | undefined
-  fields?: readonly string[] | undefined
-  destinationId?: string | undefined
 }
 
 /** The code is under two keys, `error` and `code`, because public client libraries read one or the other. */
-export function errorBody({ code, message, field, fields, destinationId }: Pick<ErrorBody, 'code' | 'message'> & Details): ErrorBody {
+export function errorBody(error: Pick<ErrorBody, 'code' | 'message'> & Details): ErrorBody {
+  const { code, message, field, fields, destinationId, rejection } = error
   return {
     success: false,
     error: code,
@@ -191,6 +190,7 @@ export function errorBody({ code, message, field, fields, destinationId }: Pick<
     ...(field === undefined ? {} : { field }),
     ...(fields === undefined ? {} : { fields }),
     ...(destinationId === undefined ? {} : { destinationId }),
+    ...(rejection === undefined ? {} : { rejection }),
   }
 }
 

@@ -18,13 +18,21 @@ export class ApiProblem extends Error {
   readonly field: string | null
   /** The existing destination, if the error is about one. */
   readonly destinationId: string | null
+  /** Why a message is not stored; null if it is not known. The source is null for an unknown write key. */
+  readonly rejection: { sourceId: string | null } | null
 
-  constructor(status: number, code: string, message: string, about: { field?: string | null; destinationId?: string | null } = {}) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    about: Partial<Pick<ApiProblem, 'field' | 'destinationId' | 'rejection'>> = {},
+  ) {
     super(message)
     this.status = status
     this.code = code
     this.field = about.field ?? null
     this.destinationId = about.destinationId ?? null
+    this.rejection = about.rejection ?? null
   }
 }
 
@@ -79,15 +87,14 @@ export async function call<Op extends Operation>(
   const {
     code = 'unknown',
     message = `The service responded with status ${response.status}.`,
-    field = null,
-    destinationId = null,
-  } = (answer ?? {}) as { code?: string; message?: string; field?: string; destinationId?: string }
+    ...about
+  } = (answer ?? {}) as Partial<ApiProblem>
   if (response.status === 401 && operation !== 'POST /api/login') onLoggedOut()
   throw new ApiProblem(
     response.status,
     code,
     operation === INSTALLATION ? message : await runnable(message, new URL(response.url).origin),
-    { field, destinationId },
+    about,
   )
 }
 

@@ -96,7 +96,7 @@ function Story({ story }: { story: MessageStory }) {
         <SectionTitle id="deliveries">Deliveries</SectionTitle>
         {deliveries.length === 0 && <Note>None. The timeline below shows why.</Note>}
         {deliveries.map((delivery) => (
-          <DeliveryCard key={delivery.id} delivery={delivery} isMessageGone={purged} waiting={waitingOf(story.story, delivery.id)} />
+          <DeliveryCard key={delivery.id} delivery={delivery} isMessageGone={purged} waiting={waitingOf(story.story, delivery)} />
         ))}
       </Stack>
       <Stack gap="md" component="section" aria-labelledby="story">
@@ -233,20 +233,21 @@ function Others({ others }: { others: MessageStory['others'] }) {
   )
 }
 
-/** The API's message about a rejection that is stored. */
-const REJECTED_OF = /^A message with this messageId, from the source (\S+), was rejected/
-
-export function MessageNotFound({ id, problem, onRetry }: { id: string; problem: ApiProblem; onRetry: () => void }) {
-  const sourceId = REJECTED_OF.exec(problem.message)?.[1]
+function MessageNotFound({ id, problem, onRetry }: { id: string; problem: ApiProblem; onRetry: () => void }) {
+  const { rejection, message } = problem
   return (
     <Stack gap="md" maw={720}>
       <Alert color="yellow" variant="light" title="No message with this id is stored" role="status">
         <Stack gap="xs" align="flex-start">
           <Copyable text={id} label="the id" />
-          {sourceId !== undefined && <LongText>{problem.message}</LongText>}
+          {rejection !== null && <LongText>{message}</LongText>}
           <Group gap="xs">
-            {sourceId !== undefined && (
-              <LinkButton to={`/sources/${encodeURIComponent(sourceId)}`} variant="filled" size="xs">
+            {rejection !== null && (
+              <LinkButton
+                to={rejection.sourceId === null ? '/sources' : `/sources/${encodeURIComponent(rejection.sourceId)}`}
+                variant="filled"
+                size="xs"
+              >
                 View rejected calls
               </LinkButton>
             )}

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { refreshMs, replayObstacle } from '../../delivery/delivery-state.ts'
 import {
-  attemptTitle,
   collapsed,
   grouped,
   routingSentence,
@@ -12,6 +11,7 @@ import {
   summaryOf,
   timelineEntries,
   titleOf,
+  waitingOf,
 } from './story.ts'
 
 const NOON = Date.parse('2026-11-15T12:00:00.000Z')
@@ -61,47 +61,57 @@ const entry = (
   what: StoryEntry['what'],
   deliveryId: string | null = null,
   at: string | null = null,
-  sentence = what as string,
-): StoryEntry => ({ at, what, sentence, destinationId: null, deliveryId })
+  more: Partial<StoryEntry> = {},
+): StoryEntry => ({
+  at,
+  what,
+  sentence: what,
+  destinationId: null,
+  deliveryId,
+  reason: null,
+  attemptNumber: null,
+  attemptIndex: null,
+  inBatch: false,
+  ...more,
+})
 
-test('attempts are matched by their end, even if several have the same number', () => {
+test('an entry has its attempt, even if several have the same number, and null if it is missing', () => {
   const slow = attempt(1, NOON, 900.4, 'http://slow/')
   const quick = attempt(1, NOON, 10.2, 'http://quick/')
-  const story = [entry('attempted', '1', iso(NOON + 10)), entry('attempted', '1', iso(NOON + 900)), entry('failed', '1', iso(NOON + 901))]
-  const entries = timelineEntries(story, [delivery('1', { attempts: [slow, quick] })])
+  const attempted = (attemptIndex: number) => entry('attempted', '1', iso(NOON), { attemptNumber: 1, attemptIndex })
+  const entries = timelineEntries(
+    [attempted(1), attempted(0), attempted(2), entry('failed', '1')],
+    [delivery('1', { attempts: [slow, quick] })],
+  )
   assert.deepEqual(
     entries.map((one) => one.attempt?.url),
-    ['http://quick/', 'http://slow/', undefined],
+    ['http://quick/', 'http://slow/', undefined, undefined],
   )
 })
 
-test('an attempt with a deviating clock is matched in order, and a missing one is null', () => {
-  const entries = timelineEntries(
-    [entry('attempted', '1', iso(1)), entry('attempted', '1', iso(2))],
-    [delivery('1', { attempts: [attempt(1, NOON, 5)] })],
-  )
-  assert.deepEqual(
-    entries.map((one) => one.attempt?.attempt),
-    [1, undefined],
-  )
-})
-
-test('a waiting entry has its due time as a field instead of as UTC text', () => {
+test('a waiting entry has its due time as a field, and its sentence does not', () => {
   const dueAt = iso(NOON)
-  const entries = timelineEntries(
-    [
-      entry('waiting', '1', dueAt, `Waiting for attempt 2 to "CRM", due at ${dueAt}.`),
-      entry('waiting', '2', null, 'Waiting for attempt 1 to "X", due now.'),
-    ],
-    [delivery('1', { state: 'pending', nextAttemptAt: dueAt }), delivery('2', { state: 'pending' })],
+  const held = { sentence: 'On hold: "X" is paused.', reason: 'destination_paused', attemptNumber: 1 }
+  const story = [
+    entry('waiting', '1', dueAt, { sentence: `Waiting for attempt 2 to "CRM", due at ${dueAt}.`, attemptNumber: 2 }),
+    entry('waiting', '2', null, { sentence: 'Waiting for attempt 1 to d-2 (deleted), due now.', attemptNumber: 1 }),
+    entry('waiting', '3', null, held),
+  ]
+  const deliveries = [
+    delivery('1', { state: 'pending', nextAttemptAt: dueAt, destinationName: 'CRM' }),
+    delivery('2', { state: 'pending' }),
+    delivery('3', { state: 'pending', destinationName: 'X' }),
+  ]
+  const says = ['Waiting for attempt 2 to "CRM".', 'Waiting for attempt 1 to d-2 (deleted).', 'On hold: "X" is paused.']
+  assert.deepEqual(
+    timelineEntries(story, deliveries).map(({ sentence, dueAt }) => [sentence, dueAt]),
+    says.map((sentence, at) => [sentence, at === 0 ? dueAt : null]),
   )
   assert.deepEqual(
-    entries.map(({ sentence, dueAt }) => [sentence, dueAt]),
-    [
-      ['Waiting for attempt 2 to "CRM".', dueAt],
-      ['Waiting for attempt 1 to "X".', null],
-    ],
+    deliveries.map((each) => waitingOf(story, each)),
+    says,
   )
+  assert.equal(waitingOf(story, delivery('4')), null)
 })
 
 test('only long series of attempts are collapsed', () => {
@@ -168,14 +178,11 @@ test('titles, and why a delivery cannot be replayed', () => {
   assert.match(replayObstacle({ state: 'failed' }, true, false) ?? '', /no longer stored/)
 })
 
-test('the title of an attempt leaves out the URL and the response', () => {
-  assert.equal(
-    attemptTitle('Attempt 2 to "a: b", in a batch: http://a/b?… (127.0.0.1) failed after 3 ms (http_500). No.', {
-      url: 'http://a/b?key=1',
-    }),
-    'Attempt 2 to "a: b", in a batch.',
-  )
-  assert.equal(attemptTitle('Attempt 1: something else', { url: 'http://a/' }), 'Attempt 1: something else')
+test('the sentence of an attempt leaves out the URL and the response, which are shown below it', () => {
+  const sentence = 'Attempt 2 to "a: b", in a batch: http://a/b?… (127.0.0.1) failed after 3 ms (http_500). No.'
+  const story = [entry('attempted', '1', iso(NOON), { sentence, reason: 'http_500', attemptNumber: 2, attemptIndex: 0, inBatch: true })]
+  const [shown] = timelineEntries(story, [delivery('1', { destinationName: 'a: b', attempts: [attempt(2, NOON, 3)] })])
+  assert.equal(shown?.sentence, 'Attempt 2 to "a: b", in a batch.')
 })
 
 test('the routing sentence does not count replays as destinations', () => {

@@ -16,27 +16,24 @@ export interface TimelineEntry extends StoryEntry {
   dueAt?: string | null
 }
 
-/** Adds the attempt to each entry. They are matched by the end of the attempt, because a destination with several URLs has several attempts of one number. */
+/** Adds to each entry its attempt, or when the next one is due. Their sentences leave out what the page shows beside them. */
 export function timelineEntries(story: readonly StoryEntry[], deliveries: readonly StoryDelivery[]): TimelineEntry[] {
-  const left = new Map(deliveries.map(({ id, attempts }) => [id, [...attempts]]))
-  const dueAt = new Map(deliveries.map(({ id, nextAttemptAt }) => [id, nextAttemptAt]))
+  const byId = new Map(deliveries.map((delivery) => [delivery.id, delivery]))
   return story.map((entry) => {
-    if (entry.what === 'waiting') {
-      return { ...entry, sentence: entry.sentence.replace(DUE, '.'), attempt: null, dueAt: dueAt.get(entry.deliveryId ?? '') ?? null }
-    }
-    const attempts = entry.what === 'attempted' ? left.get(entry.deliveryId ?? '') : undefined
-    if (attempts === undefined) return { ...entry, attempt: null }
-    const at = attempts.findIndex((attempt) => endOf(attempt) === Date.parse(entry.at ?? ''))
-    const [attempt = null] = attempts.splice(Math.max(at, 0), 1)
-    return { ...entry, attempt }
+    const delivery = byId.get(entry.deliveryId ?? '')
+    if (delivery === undefined) return { ...entry, attempt: null }
+    const sentence = shortSentence(entry, delivery)
+    if (entry.what === 'waiting') return { ...entry, sentence, attempt: null, dueAt: delivery.nextAttemptAt }
+    return { ...entry, sentence, attempt: delivery.attempts[entry.attemptIndex ?? -1] ?? null }
   })
 }
 
-/** The due time in UTC at the end of a sentence. The page shows it as a countdown in the viewer's time zone instead. */
-const DUE = /, due (?:at \S+Z|now)\.$/
-
-function endOf({ startedAt, timings }: StoryAttempt): number {
-  return Date.parse(startedAt) + Math.round(timings.totalMs)
+/** Without the URL, the response and the due time, which the page shows as an attempt and as a countdown. */
+function shortSentence({ what, sentence, reason, attemptNumber, inBatch }: StoryEntry, delivery: StoryDelivery): string {
+  const { destinationId, destinationName } = delivery
+  const which = `${attemptNumber} to ${destinationName === null ? `${destinationId} (deleted)` : `"${destinationName}"`}`
+  if (what === 'attempted') return `Attempt ${which}${inBatch ? ', in a batch' : ''}.`
+  return what === 'waiting' && reason === null ? `Waiting for attempt ${which}.` : sentence
 }
 
 export type TimelineRow = { kind: 'entry'; entry: TimelineEntry; also: TimelineEntry[] } | { kind: 'collapsed'; count: number }
@@ -144,12 +141,6 @@ export function titleOf({ type, event }: { type: string | null; event: string | 
   return event === null ? type : `${type}: ${event}`
 }
 
-/** The sentence of an attempt without the URL and the response, which are shown below it. */
-export function attemptTitle(sentence: string, { url }: Pick<StoryAttempt, 'url'>): string {
-  const end = sentence.indexOf(`: ${url.split('?')[0]}`)
-  return end === -1 ? sentence : `${sentence.slice(0, end)}.`
-}
-
 /** Says that the message was stored, and to how many destinations it was routed. */
 export function routingSentence({
   type,
@@ -166,9 +157,9 @@ export function routingSentence({
 }
 
 /** Returns why a delivery is not sent yet, from its timeline entry. */
-export function waitingOf(story: readonly StoryEntry[], deliveryId: string): string | null {
-  const entry = story.find(({ what, deliveryId: id }) => what === 'waiting' && id === deliveryId)
-  return entry === undefined ? null : entry.sentence.replace(DUE, '.')
+export function waitingOf(story: readonly StoryEntry[], delivery: StoryDelivery): string | null {
+  const entry = story.find(({ what, deliveryId }) => what === 'waiting' && deliveryId === delivery.id)
+  return entry === undefined ? null : shortSentence(entry, delivery)
 }
 
 /** The entries that say how it ended, without receipt, routing and attempts. */

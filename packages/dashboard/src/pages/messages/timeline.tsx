@@ -6,7 +6,7 @@ import { Countdown, Note, SmallNote, Time, ViewLink } from '../../components/sty
 import { STATE_COLORS } from '../../components/theme.ts'
 import { AttemptView } from '../../kinds/kinds.tsx'
 import { changeSearch, useSearchState } from '../../url/url-state.ts'
-import { attemptTitle, collapsed, grouped, type MessageStory, type TimelineEntry, timelineEntries } from './story.ts'
+import { collapsed, grouped, type MessageStory, type TimelineEntry, timelineEntries } from './story.ts'
 
 const COLORS: Readonly<Record<TimelineEntry['what'], string>> = {
   ...STATE_COLORS,
@@ -78,7 +78,7 @@ function item(
   key: number,
   { also, withAdvice, extra }: { also: readonly TimelineEntry[]; withAdvice: boolean; extra: string | undefined },
 ): ReactElement {
-  const { what, at, sentence, attempt, dueAt } = entry
+  const { what, at, attempt, dueAt } = entry
   const color = what === 'attempted' && attempt !== null ? (attempt.reason === null ? 'teal' : 'red') : COLORS[what]
   return (
     <Timeline.Item
@@ -109,7 +109,7 @@ function item(
         </SmallNote>
         {[entry, ...also].map((each, at) => (
           <Text key={at} size="sm" fw={what === 'attempted' ? 400 : 500} style={{ overflowWrap: 'anywhere' }}>
-            {attempt === null ? each.sentence : attemptTitle(sentence, attempt)}
+            {each.sentence}
             {what === 'owed' && each.deliveryId !== null && (
               <>
                 {' '}

@@ -55,6 +55,8 @@ interface TimelineEntry {
   what: string
   sentence: string
   deliveryId: string | null
+  reason: string | null
+  attemptNumber: number | null
 }
 
 /** Writes each entry of a timeline once, however often the message is read. */
@@ -63,9 +65,9 @@ export function createTimelineFeed(out: Output, write: (line: string) => void): 
   return {
     // `story` is the API's name of the timeline.
     show({ story }) {
-      for (const { at, what, sentence, deliveryId } of (story ?? []) as unknown as TimelineEntry[]) {
+      for (const { at, what, sentence, deliveryId, reason, attemptNumber } of (story ?? []) as unknown as TimelineEntry[]) {
         // The due time of an attempt is estimated again at each reading, so it does not make a new entry.
-        const key = what === 'waiting' ? `${deliveryId} ${sentence.replace(/, due .*$/, '')}` : `${at} ${deliveryId} ${sentence}`
+        const key = what === 'waiting' ? `${deliveryId} ${attemptNumber} ${reason}` : `${at} ${deliveryId} ${sentence}`
         if (written.has(key)) continue
         written.add(key)
         const style = STYLES[what]

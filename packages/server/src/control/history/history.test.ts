@@ -427,6 +427,7 @@ test('the error for a rejected message says so, and the error for an unknown one
   assert.deepEqual([rejected.status, rejected.body.code], [404, 'message_not_found'])
   const expected = `A message with this messageId, from the source ${sourceId}, was rejected at 2023-11-14T22:13:20.000Z with the code event_required, so it was not stored.`
   assert.equal(rejected.body.message, expected)
+  assert.deepEqual(rejected.body.rejection, { code: 'event_required', sourceId, at: '2023-11-14T22:13:20.000Z' })
   for (const id of ['track', 'u', 'no-even']) {
     assert.match(
       (await call('GET', `/api/messages/${id}`)).body.message,

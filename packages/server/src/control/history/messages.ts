@@ -64,6 +64,17 @@ const TIMELINE = array(
     sentence: string({ description: 'What happened, as a sentence for display.' }),
     destinationId: nullable(string()),
     deliveryId: nullable(string()),
+    reason: nullable(
+      string({
+        description:
+          'The reason that the sentence gives, as a stable code: why the message was skipped, why the attempt or the delivery failed, or, for `waiting`, what holds the delivery back: `message_deleted`, `destination_deleted`, `destination_disabled`, `destination_paused` or `breaker_open`. Null if there is none.',
+      }),
+    ),
+    attemptNumber: nullable(
+      integer({ description: 'For `attempted`, the number of the attempt; for `waiting`, the number of the next one.' }),
+    ),
+    attemptIndex: nullable(integer({ description: 'For `attempted`, the place of the attempt in `attempts` of the delivery, from 0.' })),
+    inBatch: boolean({ description: 'Whether the attempt sent other messages in the same request.' }),
   }),
   { description: 'The timeline of the message: what happened to it, in order.' },
 )
@@ -188,7 +199,7 @@ async function notFound(store: Store, id: string): Promise<ApiError> {
     const { sourceId, code, lastAtMs } = rejection
     const origin = sourceId === null ? 'in a request with an unknown write key' : `from the source ${sourceId}`
     const message = `A message with this messageId, ${origin}, was rejected at ${isoTime(lastAtMs)} with the code ${code}, so it was not stored.`
-    return new ApiError('message_not_found', { message })
+    return new ApiError('message_not_found', { message, rejection: { code, sourceId, at: isoTime(lastAtMs) } })
   }
   const reasons = ['it never arrived', 'it was rejected (see GET /api/rejections)', 'it is older than the retention period']
   if (store.configuration().suppressions.size > 0) reasons.push('the messages of its user are suppressed (see GET /api/suppressions)')

@@ -113,43 +113,45 @@ test('a delivery with a retry has entries from its receipt to its end', () => {
   })
   const passed = request({ attempt: 2, startedAtMs: NOW + 5_000 })
   const done = delivery({ state: 'delivered', attempts: 2, atMs: NOW + 5_020, history: [failed, passed] })
+  const ofMessage = { destinationId: null, deliveryId: null, reason: null, attemptNumber: null, attemptIndex: null, inBatch: false }
+  const ofDelivery = { ...ofMessage, destinationId: 'one', deliveryId: '8-0' }
   assert.deepEqual(timelineOf(trail({ repeats: { count: 1, lastAtMs: NOW + 1_000 } }), [done], ABOUT), [
     {
       at: '2026-11-14T09:00:00.000Z',
       what: 'received',
       sentence: 'Received from 192.0.2.7, for the source "Shop" (src_1).',
-      destinationId: null,
-      deliveryId: null,
+      ...ofMessage,
     },
-    { at: '2026-11-14T09:00:00.000Z', what: 'owed', sentence: 'Queued for "Billing".', destinationId: 'one', deliveryId: '8-0' },
+    { at: '2026-11-14T09:00:00.000Z', what: 'owed', sentence: 'Queued for "Billing".', ...ofDelivery },
     {
       at: '2026-11-14T09:00:00.040Z',
       what: 'attempted',
       sentence:
         'Attempt 1 to "Billing": https://hooks.example/in?… (198.51.100.1) failed after 30 ms (http_503). The receiver answered 503. The response began with "busy\\u001b[2J".',
-      destinationId: 'one',
-      deliveryId: '8-0',
+      ...ofDelivery,
+      reason: 'http_503',
+      attemptNumber: 1,
+      attemptIndex: 0,
     },
     {
       at: '2026-11-14T09:00:01.000Z',
       what: 'duplicate',
       sentence: 'Received again and dropped as a duplicate.',
-      destinationId: null,
-      deliveryId: null,
+      ...ofMessage,
     },
     {
       at: '2026-11-14T09:00:05.012Z',
       what: 'attempted',
       sentence: 'Attempt 2 to "Billing": https://hooks.example/in?… (198.51.100.1) answered 200 after 12 ms.',
-      destinationId: 'one',
-      deliveryId: '8-0',
+      ...ofDelivery,
+      attemptNumber: 2,
+      attemptIndex: 1,
     },
     {
       at: '2026-11-14T09:00:05.020Z',
       what: 'delivered',
       sentence: 'Delivered to "Billing" after 2 attempts.',
-      destinationId: 'one',
-      deliveryId: '8-0',
+      ...ofDelivery,
     },
   ])
 })
@@ -248,6 +250,25 @@ test('a pending delivery says what it is waiting for, and comes last', () => {
   assert.equal(waits({ destinationId: 'off' }), 'On hold: "Off" is disabled. The message is sent when the destination is enabled again.')
   assert.equal(waits({ destinationId: 'still' }), 'On hold: "Still" is paused. The message is sent when the destination is resumed.')
   assert.equal(waits({ destinationId: 'gone' }), 'Still pending for gone (deleted). The delivery is being cancelled.')
+})
+
+test('an entry has the code of its reason, the number of its attempt, and whether it was in a batch', () => {
+  const codes = (entries: ReturnType<typeof timelineOf>) =>
+    entries.slice(1).map(({ what, reason, attemptNumber }) => [what, reason, attemptNumber])
+  const last = (about: Partial<DeliveryDetail>, present: Partial<TimelineContext> = {}) =>
+    codes(timelineOf(trail(), [delivery(about)], { ...ABOUT, ...present })).at(-1)
+  assert.deepEqual(last({ attempts: 2 }), ['waiting', null, 3])
+  assert.deepEqual(last({}, { breaker: () => 'probing' }), ['waiting', 'breaker_open', 1])
+  assert.deepEqual(last({ destinationId: 'off' }), ['waiting', 'destination_disabled', 1])
+  assert.deepEqual(last({ destinationId: 'still' }), ['waiting', 'destination_paused', 1])
+  assert.deepEqual(last({ destinationId: 'gone' }), ['waiting', 'destination_deleted', 1])
+  assert.deepEqual(codes(timelineOf(trail({}, { items: [null] }), [delivery()], ABOUT)).at(-1), ['waiting', 'message_deleted', 1])
+  assert.deepEqual(last({ state: 'failed', reason: 'http_410', attempts: 1 }), ['failed', 'http_410', null])
+  assert.deepEqual(codes(timelineOf(trail({ skips: [{ destinationId: null, reason: 'no_destination' }] }), [], ABOUT)), [
+    ['skipped', 'no_destination', null],
+  ])
+  const batched = delivery({ history: [request({ indexes: [0, 1] })] })
+  assert.deepEqual(timelineOf(trail(), [batched], ABOUT).find(({ what }) => what === 'attempted')?.inBatch, true)
 })
 
 test('the timeline of a purged message says so, shows pending deliveries, and contains nothing that identifies the user', () => {

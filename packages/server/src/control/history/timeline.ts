@@ -32,6 +32,13 @@ export interface TimelineEntry {
   sentence: string
   destinationId: string | null
   deliveryId: string | null
+  /** The stable code of the reason that the sentence gives, if there is one. */
+  reason: string | null
+  /** Of an attempt, and of the next one of a delivery that is waiting. */
+  attemptNumber: number | null
+  /** The place of an attempt in the history of its delivery. */
+  attemptIndex: number | null
+  inBatch: boolean
 }
 
 /** The current state of the source and the destinations, which the sentences mention. */
@@ -48,6 +55,9 @@ export interface TimelineContext {
 }
 
 type Entry = Omit<TimelineEntry, 'at'> & { atMs: number | null }
+
+/** The fields of an entry that is only about the message. */
+const OF_MESSAGE = { destinationId: null, deliveryId: null, reason: null, attemptNumber: null, attemptIndex: null, inBatch: false }
 
 const MAX_QUOTED = 200
 const MAX_EXPRESSION = 1_000
@@ -111,7 +121,7 @@ export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDet
     const where = destinationId === null ? 'Not sent to any destination.' : `Not sent to ${nameOf(about, destinationId)}.`
     const expression = destinationId === null ? null : about.expression(destinationId)
     const sentence = `${where} ${skipSentence(skip, item, expression)}`
-    entries.push({ atMs: routedAtMs, what: 'skipped', sentence, destinationId, deliveryId: null })
+    entries.push({ ...OF_MESSAGE, atMs: routedAtMs, what: 'skipped', sentence, destinationId, reason: skip.reason })
   }
   for (const delivery of deliveries) entries.push(...deliveryEntries(delivery, item === null, about))
   if (repeats !== null) {
@@ -119,15 +129,13 @@ export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDet
       repeats.count === 1
         ? 'Received again and dropped as a duplicate.'
         : `Received again ${repeats.count} times, most recently at this time. Each time it was dropped as a duplicate.`
-    entries.push({ atMs: repeats.lastAtMs, what: 'duplicate', sentence, destinationId: null, deliveryId: null })
+    entries.push({ ...OF_MESSAGE, atMs: repeats.lastAtMs, what: 'duplicate', sentence })
   }
   if (item === null) {
     const sentence = 'The content of the message was deleted by a deletion request. This timeline shows the records that remain.'
-    entries.push({ atMs: null, what: 'deleted', sentence, destinationId: null, deliveryId: null })
+    entries.push({ ...OF_MESSAGE, atMs: null, what: 'deleted', sentence })
   }
-  return inOrder(entries).map(({ atMs, what, sentence, destinationId, deliveryId }) => {
-    return { at: atMs === null ? null : isoTime(atMs), what, sentence, destinationId, deliveryId }
-  })
+  return inOrder(entries).map(({ atMs, ...entry }) => ({ at: atMs === null ? null : isoTime(atMs), ...entry }))
 }
 
 /** Sorted by time. Entries about the current state follow, and pending deliveries come last. */
@@ -147,13 +155,11 @@ function received({ content, index }: MessageTrail, { sourceName }: TimelineCont
   ]
   const source = sourceName === null ? `${sourceId} (deleted)` : `${quoted(sourceName)} (${sourceId})`
   const sentence = `Received${from.join('')}, for the source ${source}.`
-  return { atMs: receivedAtMs, what: 'received', sentence, destinationId: null, deliveryId: null }
+  return { ...OF_MESSAGE, atMs: receivedAtMs, what: 'received', sentence }
 }
 
 function quarantineEntries({ content, index }: MessageTrail, { state, atMs }: NonNullable<MessageTrail['quarantine']>): Entry[] {
-  const entry = (at: number | null, what: TimelineKind, sentence: string): Entry => {
-    return { atMs: at, what, sentence, destinationId: null, deliveryId: null }
-  }
+  const entry = (at: number | null, what: TimelineKind, sentence: string): Entry => ({ ...OF_MESSAGE, atMs: at, what, sentence })
   const [first, ...others] = content.violations?.[index] ?? []
   const more = others.length === 0 ? '' : `; and ${others.length} more`
   const why = first === undefined ? '' : `: ${whyQuarantined(first, more)}`
@@ -183,29 +189,38 @@ function createdAsDeadLetter({ content }: MessageTrail, { destination, reason, m
   const original = (message as { messageId?: unknown } | null)?.messageId
   const of = typeof original === 'string' ? ` of the message ${quoted(original)}` : ''
   const sentence = `Created as a dead letter${of}, whose delivery to ${quoted(name)} was not successful (${String(reason)}).`
-  return { atMs: content.receivedAtMs, what: 'received', sentence, destinationId: null, deliveryId: null }
+  return { ...OF_MESSAGE, atMs: content.receivedAtMs, what: 'received', sentence }
 }
 
 function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: TimelineContext): Entry[] {
   const { id: deliveryId, destinationId, history, state, replay, replayOf, replayJobId } = delivery
   const name = nameOf(about, destinationId)
-  const entry = (atMs: number | null, what: TimelineKind, sentence: string): Entry => ({ atMs, what, sentence, destinationId, deliveryId })
+  const entry = (atMs: number | null, what: TimelineKind, sentence: string, more: Partial<Entry> = {}): Entry => {
+    return { ...OF_MESSAGE, atMs, what, sentence, destinationId, deliveryId, ...more }
+  }
   const origin =
     replayOf === null ? '' : `, as a replay of the delivery ${replayOf}${replayJobId === null ? '' : ` by the job ${replayJobId}`}`
   const entries = [entry(delivery.owedAtMs, 'owed', `Queued for ${name}${replay ? ` again${origin}` : ''}.`)]
-  for (const request of history) {
+  for (const [attemptIndex, request] of history.entries()) {
     // The time is the end of the attempt. With its start, the response would come before entries that happened while it was awaited.
     const atMs = request.startedAtMs + Math.round(request.totalMs)
-    const batch = request.indexes.length > 1 || request.gathered !== undefined ? ', in a batch' : ''
-    entries.push(entry(atMs, 'attempted', `Attempt ${request.attempt} to ${name}${batch}: ${attemptSentence(request)}`))
+    const { attempt: attemptNumber, reason } = request
+    const inBatch = request.indexes.length > 1 || request.gathered !== undefined
+    const sentence = `Attempt ${attemptNumber} to ${name}${inBatch ? ', in a batch' : ''}: ${attemptSentence(request)}`
+    entries.push(entry(atMs, 'attempted', sentence, { reason, attemptNumber, attemptIndex, inBatch }))
   }
   if (state === 'pending') {
     const dueMs = delivery.atMs === null ? null : about.wallMs(delivery.atMs)
-    entries.push(entry(dueMs, 'waiting', waiting(delivery, name, dueMs, isPurged, about)))
+    const attemptNumber = delivery.attempts + 1
+    const hold = holdOf(destinationId, name, isPurged, about)
+    const next = `Waiting for attempt ${attemptNumber} to ${name}`
+    const due = `${next}, due ${dueMs === null ? 'now' : `at ${isoTime(dueMs)}`}.`
+    const sentence = hold === null ? due : hold.reason === 'breaker_open' ? `${next}. ${hold.sentence}` : hold.sentence
+    entries.push(entry(dueMs, 'waiting', sentence, { reason: hold?.reason ?? null, attemptNumber }))
   } else {
     // A delivery ends after its last attempt, even if another clock recorded an earlier time.
     const atMs = Math.max(delivery.atMs ?? 0, ...entries.map((other) => other.atMs ?? 0))
-    entries.push(entry(atMs, state, ended(delivery, name) + deadLetterSentence(delivery, about)))
+    entries.push(entry(atMs, state, ended(delivery, name) + deadLetterSentence(delivery, about), { reason: delivery.reason }))
   }
   return entries
 }
@@ -237,23 +252,23 @@ function deadLetterSentence({ deadLetter, withheldFrom }: DeliveryDetail, about:
   return ` The dead letter ${deadLetter.messageId} was created for ${nameOf(about, deadLetter.destinationId)}.`
 }
 
-function waiting(
-  { destinationId, attempts }: DeliveryDetail,
-  name: string,
-  dueMs: number | null,
-  isPurged: boolean,
-  about: TimelineContext,
-): string {
-  const destination = about.destination(destinationId)
-  if (isPurged) return `Still pending for ${name}, although the message was deleted. The delivery will be cancelled when it is due.`
-  if (destination === undefined) return `Still pending for ${name}. The delivery is being cancelled.`
-  if (!destination.enabled) return `On hold: ${name} is disabled. The message is sent when the destination is enabled again.`
-  if (destination.paused) return `On hold: ${name} is paused. The message is sent when the destination is resumed.`
-  const breaker = about.breaker(destinationId)
-  const next = `Waiting for attempt ${attempts + 1} to ${name}`
-  if (breaker === 'open' || breaker === 'probing')
-    return `${next}. The circuit breaker is open, because recent attempts failed: one probe is sent at a time.`
-  return dueMs === null ? `${next}, due now.` : `${next}, due at ${isoTime(dueMs)}.`
+/** What a pending delivery waits for, other than its time. */
+function holdOf(id: string, name: string, isPurged: boolean, about: TimelineContext): { reason: string; sentence: string } | null {
+  const hold = (reason: string, sentence: string) => ({ reason, sentence })
+  const destination = about.destination(id)
+  if (isPurged)
+    return hold(
+      'message_deleted',
+      `Still pending for ${name}, although the message was deleted. The delivery will be cancelled when it is due.`,
+    )
+  if (destination === undefined) return hold('destination_deleted', `Still pending for ${name}. The delivery is being cancelled.`)
+  if (!destination.enabled)
+    return hold('destination_disabled', `On hold: ${name} is disabled. The message is sent when the destination is enabled again.`)
+  if (destination.paused)
+    return hold('destination_paused', `On hold: ${name} is paused. The message is sent when the destination is resumed.`)
+  const breaker = about.breaker(id)
+  if (breaker !== 'open' && breaker !== 'probing') return null
+  return hold('breaker_open', 'The circuit breaker is open, because recent attempts failed: one probe is sent at a time.')
 }
 
 function nameOf({ destination }: TimelineContext, id: string): string {

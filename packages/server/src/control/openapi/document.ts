@@ -47,6 +47,13 @@ const ERROR: JsonSchema = {
     },
     fields: { type: 'array', items: { type: 'string' }, description: 'All fields that the error is about, only with `secrets_needed`.' },
     destinationId: { type: 'string', description: 'The id of the existing destination, only with `destination_exists`.' },
+    rejection: {
+      type: 'object',
+      description:
+        'Only with `message_not_found`, if the message was rejected: the code, the source (null for an unknown write key), and when.',
+      properties: { code: { type: 'string' }, sourceId: { type: ['string', 'null'] }, at: { type: 'string', format: 'date-time' } },
+      required: ['code', 'sourceId', 'at'],
+    },
   },
   required: ['success', 'error', 'code', 'message'],
 }
