@@ -54,8 +54,8 @@ export function filtersOf(params: Params): Filters {
   return { ...filters, view: canGroup(filters) ? (requested ?? (isOfFailures ? 'causes' : 'list')) : 'list' }
 }
 
-export function isNarrowed({ view: _, ...filters }: Filters): boolean {
-  return Object.values(filters).some((value) => value !== undefined)
+export function isNarrowed({ destinationId, state, reason, userId, event, within, from, to }: Filters): boolean {
+  return [destinationId, state, reason, userId, event, within, from, to].some((value) => value !== undefined)
 }
 
 /** Whether failures can be grouped by cause: the API groups by destination and time, but not by user or event, and only failures. */

@@ -135,7 +135,7 @@ export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDet
     const sentence = 'The content of the message was deleted by a deletion request. This timeline shows the records that remain.'
     entries.push({ ...OF_MESSAGE, atMs: null, what: 'deleted', sentence })
   }
-  return inOrder(entries).map(({ atMs, ...entry }) => ({ at: atMs === null ? null : isoTime(atMs), ...entry }))
+  return inOrder(entries).map(({ atMs, ...entry }) => Object.assign(entry, { at: atMs === null ? null : isoTime(atMs) }))
 }
 
 /** Sorted by time. Entries about the current state follow, and pending deliveries come last. */
