@@ -9,7 +9,7 @@ import { startInProcess } from '../e2e/system/in-process.ts'
 import type { LedgerRow } from '../e2e/system/service.ts'
 import { eventually } from '../e2e/system/signals.ts'
 import { wire } from '../e2e/system/wiring.ts'
-import { freePort } from '../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { freePort } from '../packages/server/src/store/fixtures/free-port.ts'
 import { type RunningExample, runExample, startExample } from './testing/run-example.ts'
 
 const SECRET = generateSecret()

@@ -6,11 +6,10 @@
 
 import { execFileSync, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process'
 import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { freePort } from '../packages/server/src/store/fixtures/free-port.ts'
 import { ignoreRules, instructions } from './dockerfile.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -193,13 +192,4 @@ async function start(image: Stage): Promise<void> {
   child.kill('SIGTERM')
   report('SIGTERM: exit code', await ended, `after ${Math.round(performance.now() - asked)} ms`)
   if (health.status !== 0 || owner !== OWNER || (await ended) !== '0') process.exitCode = 1
-}
-
-/** Returns a free port. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((done) => server.once('listening', done))
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
 }

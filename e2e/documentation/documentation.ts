@@ -11,9 +11,9 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { freePort } from '../../packages/server/src/store/fixtures/free-port.ts'
 import { environment } from '../system/command-line.ts'
 import { CLI, type Service } from '../system/service.ts'
 import { Signals } from '../system/signals.ts'
@@ -220,11 +220,9 @@ export class Reader implements AsyncDisposable {
 
 /** Replace 9000, 9001 and 9002, which other programs may use. */
 async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer())
-  await Promise.all(servers.map((server) => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))))
-  const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
+  const ports = new Set<number>()
+  while (ports.size < count) ports.add(await freePort())
+  return [...ports]
 }
 
 function escaped(text: string): string {

@@ -7,12 +7,8 @@ import { readConfig } from '../../packages/server/src/config.ts'
 import { asWebhook } from '../../packages/server/src/destinations/fixtures/webhook.ts'
 import { MaintenanceProblem, rotateSecretKey } from '../../packages/server/src/installation/maintenance.ts'
 import { createLog } from '../../packages/server/src/logging/log.ts'
-import {
-  createDatabase,
-  freePort,
-  PostgresServer,
-  type TestDatabase,
-} from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { freePort } from '../../packages/server/src/store/fixtures/free-port.ts'
+import { createDatabase, PostgresServer, type TestDatabase } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { startSwitchyard, switchyard } from '../system/command-line.ts'
 import { SECRET_KEY, startCluster, startNode } from '../system/nodes-in-process.ts'
 import { callControl, runService, TOKEN } from '../system/service.ts'

@@ -9,9 +9,10 @@
 //   receiver.byMessageId.get('m-1')                                          the requests that carried it, in order
 //   receiver.url                                                             http://127.0.0.1:PORT/, for a destination's urls
 
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Server, Socket } from 'node:net'
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
 import { Signals, type Waiting } from './signals.ts'
 
 export interface ReceivedMessage {
@@ -180,11 +181,14 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
         resolve()
       })
     })
-  const goAway = async (): Promise<void> => {
+  const close = async (): Promise<void> => {
+    await comingBack?.()
+    comingBack = undefined
     const closed = server.listening ? new Promise((resolve) => server.close(resolve)) : undefined
     for (const socket of sockets) socket.destroy()
     await closed
   }
+  let comingBack: (() => Promise<void>) | undefined
 
   await listen(wanted)
   const { port } = server.address() as AddressInfo
@@ -200,12 +204,37 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
     standing: () => sockets.size,
     until: (condition, waiting = {}) =>
       signals.until(condition, { state: () => `${arrivals.length} requests, ${byMessageId.size} different messages`, ...waiting }),
-    goAway,
-    comeBack: () => listen(port),
-    close: goAway,
-    [Symbol.asyncDispose]: goAway,
+    async goAway() {
+      await close()
+      comingBack = await occupy(port, host)
+    },
+    async comeBack() {
+      await comingBack?.()
+      comingBack = undefined
+      await listen(port)
+    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
   return receiver
+}
+
+/**
+ * Keeps a port from being given to another server while nobody listens on it: a connection from it uses it, and connections to it are refused.
+ * Returns a function that ends this.
+ */
+async function occupy(port: number, host: string): Promise<() => Promise<void>> {
+  const other = createServer()
+  await new Promise<void>((resolve) => other.listen(0, host, resolve))
+  const held = connect({ host, port: (other.address() as AddressInfo).port, localAddress: host, localPort: port })
+  held.on('error', () => {})
+  await Promise.race([once(held, 'connect'), once(held, 'close')])
+  return async () => {
+    const ended = once(held, 'close')
+    held.resetAndDestroy()
+    if (!held.closed) await ended
+    await new Promise((resolve) => other.close(resolve))
+  }
 }
 
 function plainOrSecure(tls: ReceiverOptions['tls']): (listener: RequestListener) => Server {

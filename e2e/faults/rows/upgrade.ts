@@ -2,13 +2,13 @@
 // SQLite: files that earlier versions wrote (e2e/store/fixtures). PostgreSQL: the later steps of the schema are undone in a database that is in use.
 
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { createSecretBox, type SecretBox } from '../../../packages/server/src/secrets/secret-box.ts'
+import { freePort } from '../../../packages/server/src/store/fixtures/free-port.ts'
 import { ADVISORY_LOCKS } from '../../../packages/server/src/store/postgres/session/advisory-locks.ts'
 import { MIGRATIONS } from '../../../packages/server/src/store/sqlite/schema/migrations.ts'
 import { type Cluster, Node, SECRET_KEY } from '../../cluster/cluster.ts'
@@ -276,15 +276,6 @@ function schemaOf(file: string): number {
   const { user_version: schema } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   database.close()
   return schema
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 const upgrade = injected(onPostgres)
