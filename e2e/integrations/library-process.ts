@@ -22,7 +22,8 @@ export interface Library extends AsyncDisposable {
   call(call: DirectCall): Promise<LibraryCall>
 }
 
-const CALL_TIMEOUT_MS = 5_000
+/** Loading an integration takes seconds on a busy machine. */
+const CALL_TIMEOUT_MS = 20_000
 
 /** One call at a time. */
 export async function startLibrary(answer?: Gateway['answer']): Promise<Library> {
