@@ -107,7 +107,8 @@ suite('what a destination sends', { concurrency: 2 }, () => {
       .filter({ hasText: /line 3/i })
       .waitFor()
     await marked(tab, ['3'])
-    assert.equal(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled(), true)
+    const save = page.getByRole('button', { name: 'Save', exact: true })
+    await eventually(() => save.isDisabled(), Boolean, { what: 'it cannot be saved' })
 
     await write(tab, 'Code', 'export default function (message) {\n\nreturn { total: message.properties.total.toFixed(2) }\n}')
     await page
@@ -272,7 +273,7 @@ suite('what a destination sends', { concurrency: 2 }, () => {
     const expression = page.getByRole('textbox', { name: 'Expression' })
     await expression.fill('type = "track" and and')
     await page.getByText(/column 20/).waitFor()
-    assert.equal(await page.locator('mark').innerText(), 'and')
+    await page.locator('mark').getByText('and', { exact: true }).waitFor()
     await expression.fill('type = "track" and properties.total > 100')
     await page.getByText(/column 20/).waitFor({ state: 'detached' })
     const password = page.getByLabel('Password', { exact: true })

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { eventually } from '../system/signals.ts'
 import { NARROW, startBrowser, type TestBrowser } from './browser.ts'
 import { end, type Scene, shopTraffic, startScene } from './scene.ts'
 
@@ -28,7 +29,12 @@ test('an event is found, and its page shows its properties, who receives it and 
   await shopTraffic(scene.service, 60)
   await tab.visit('/events?order=lastSeen')
   await page.getByRole('link', { name: 'Product Viewed' }).waitFor()
-  assert.equal(await page.getByRole('table').getByRole('row').count(), 1 + 6)
+  const rows = page.getByRole('table').getByRole('row')
+  await eventually(
+    () => rows.count(),
+    (count) => count === 1 + 6,
+    { what: 'a row for each event' },
+  )
   await page.getByRole('textbox', { name: 'Event' }).fill('completed')
   await page
     .getByRole('status')
@@ -43,8 +49,14 @@ test('an event is found, and its page shows its properties, who receives it and 
   await properties.getByRole('row').filter({ hasText: 'currency' }).getByText('"EUR"').waitFor()
   await properties.getByRole('row').filter({ hasText: 'total' }).getByText('number').waitFor()
   const receivers = page.getByRole('list', { name: 'Destinations of this event' }).getByRole('listitem')
-  assert.match(await receivers.filter({ hasText: 'Warehouse' }).innerText(), /Gets all of the last 10 messages/)
-  assert.match(await receivers.filter({ hasText: 'Newsletter' }).innerText(), /filter allows only some types, and track is not one of them/)
+  await receivers
+    .filter({ hasText: 'Warehouse' })
+    .getByText(/Gets all of the last 10 messages/)
+    .waitFor()
+  await receivers
+    .filter({ hasText: 'Newsletter' })
+    .getByText(/filter allows only some types, and track is not one of them/)
+    .waitFor()
 
   await page.getByRole('button', { name: 'Show the last ten' }).click()
   await page.getByRole('region', { name: 'The last ten messages, newest first' }).waitFor()

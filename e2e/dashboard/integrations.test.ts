@@ -76,7 +76,11 @@ suite('integrations', { concurrency: 2 }, () => {
     await page.getByRole('combobox', { name: 'Authentication' }).click()
     await page.getByRole('option', { name: 'Not available' }).click()
     await list.getByText('Not available. It needs an OAuth app that only Segment has.').first().waitFor()
-    assert.equal(await list.getByRole('link').count(), 0)
+    await eventually(
+      () => list.getByRole('link').count(),
+      (count) => count === 0,
+      { what: 'only integrations that are not available' },
+    )
     await page.getByRole('combobox', { name: 'Authentication' }).click()
     await page.getByRole('option', { name: 'Not available' }).click()
 

@@ -200,7 +200,7 @@ suite('URLs', { concurrency: 2 }, () => {
     await tab.settled()
     assert.equal(await page.evaluate('document.documentElement.dataset.mantineColorScheme'), 'dark')
     await page.getByRole('button', { name: 'Switch to light mode' }).click()
-    assert.equal(await page.evaluate('document.documentElement.dataset.mantineColorScheme'), 'light')
+    await tab.until("document.documentElement.dataset.mantineColorScheme === 'light'")
   })
 
   test('every page can be reached by keyboard alone', async () => {
@@ -217,6 +217,7 @@ suite('URLs', { concurrency: 2 }, () => {
     await tab.settled()
     await page.keyboard.press('Control+k')
     await page.getByPlaceholder('Search pages, sources, destinations, or enter a messageId').fill('Deletions')
+    await tab.until("document.querySelector('[role=dialog] [data-action]').textContent === 'Deletions'")
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'Deletions' }).waitFor()
   })

@@ -62,7 +62,8 @@ describe(`A dead destination with ${OWED} pending deliveries`, { concurrency: tr
       for (let count = 0; count < 50; count++) await acknowledge(1)
       const alone = slowest.slice(until).sort((a, b) => a - b)
       t.diagnostic(`from acknowledged to received: p50 ${alone[25]?.toFixed(1)} ms, longest ${alone.at(-1)?.toFixed(1)} ms`)
-      assert.ok((alone[25] as number) < 250, `half of them took more than ${alone[25]} ms`)
+      // If they waited for a request to the dead destination, each would take 500 ms.
+      assert.ok((alone[25] as number) < 450, `half of them took more than ${alone[25]} ms`)
 
       const [sick, well] = [await health(deadId), await health(healthyId)]
       assert.notEqual(sick.breaker, 'closed')

@@ -23,7 +23,7 @@ after(async () => {
 async function webhook(...behaviours: Behaviour[]): Promise<{ wiring: Wiring; at: Receiver[] }> {
   const at = await Promise.all(behaviours.map((behaviour) => startReceiver(behaviour)))
   receivers.push(...at)
-  return { wiring: await wire(service, { urls: at.map(({ url }) => url), timeoutMs: 1_000 }), at }
+  return { wiring: await wire(service, { urls: at.map(({ url }) => url), timeoutMs: 3_000 }), at }
 }
 
 const taken: Behaviour = () => undefined

@@ -8,7 +8,7 @@ export interface Child {
   process: ChildProcess
   /** Resolves when the program has printed this line. */
   printed(line: string): Promise<void>
-  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; stderr: string; stdout: string; ms: number }>
+  ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; stderr: string; stdout: string }>
 }
 
 const DEADLINE_MS = 30_000
@@ -21,7 +21,6 @@ export function runChild(host: string, body: string): Child {
     const say = (line) => process.stdout.write(line + '\\n')
     const event = { userId: 'u', event: 'e' }
     ${body}`
-  const started = performance.now()
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: fileURLToPath(new URL('..', import.meta.url)),
@@ -41,7 +40,7 @@ export function runChild(host: string, body: string): Child {
     child.on('close', (code, signal) => {
       clearTimeout(deadline)
       for (const watcher of watchers) watcher()
-      resolve({ code, signal, stderr, stdout, ms: performance.now() - started })
+      resolve({ code, signal, stderr, stdout })
     })
   })
   const printed = (line: string): Promise<void> =>

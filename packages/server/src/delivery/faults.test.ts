@@ -141,7 +141,7 @@ test('a store that never answers does not prevent the service from stopping', as
   await rig.until(() => rig.settleCalls === 1)
   const startedAtMs = performance.now()
   assert.deepEqual(await rig.delivery.stop(50), { requests: 0, recorded: false })
-  assert.ok(performance.now() - startedAtMs < 4_000)
+  assert.ok(performance.now() - startedAtMs < 30_000)
   assert.equal((await rig.ledger(destination)).pending, 1)
 })
 

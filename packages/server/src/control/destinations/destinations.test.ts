@@ -490,9 +490,9 @@ test('health combines the state of delivery with the counts of the store', async
   assert.deepEqual([body.breaker, body.inFlight, body.success, body.latencyMs], ['probing', 2, 0.25, recent.latencyMs])
   assert.deepEqual(body.failure, failure)
   assert.deepEqual([body.pending, body.ledger.owed, body.ledger.pending], [1, 1, 1])
-  assert.ok(Math.abs(Date.parse(body.oldestPendingAt) - receivedAtMs) < 5_000)
-  assert.ok(Math.abs(Date.parse(body.nextAttemptAt) - Date.now() - 60_000) < 5_000)
-  assert.ok(Math.abs(Date.parse(body.openSince) - Date.now() + 30_000) < 5_000)
+  assert.ok(Math.abs(Date.parse(body.oldestPendingAt) - receivedAtMs) < 15_000)
+  assert.ok(Math.abs(Date.parse(body.nextAttemptAt) - Date.now() - 60_000) < 15_000)
+  assert.ok(Math.abs(Date.parse(body.openSince) - Date.now() + 30_000) < 15_000)
   assert.deepEqual(body.urls, [
     { url: urls[0], ...nothing },
     { url: urls[1], ...recent },

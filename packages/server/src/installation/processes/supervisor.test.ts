@@ -302,7 +302,8 @@ suite('a supervisor', { concurrency: 2 }, () => {
     program.kill('SIGTERM')
     const { code, ms } = await program.ended
     assert.equal(code, 1)
-    assert.ok(ms < 5_000, `${ms} ms`)
+    // The first signal alone would kill them after 9.6 s.
+    assert.ok(ms < 8_000, `${ms} ms`)
     await program.until('all are dead', () => [...program.pids().values()].every((pid) => !isAlive(pid)))
   })
 

@@ -20,6 +20,5 @@ export function untilPurged(store: Store, id: string, purged: number): Promise<W
     () => detail(store, id),
     (deletion) => deletion.purged === purged,
     `${purged} messages are purged`,
-    { patienceMs: 60_000 },
   )
 }

@@ -308,7 +308,7 @@ export async function until<T>(
   ask: () => Promise<T>,
   isSo: (answer: T) => boolean,
   what: string,
-  { patienceMs = 10_000 }: { patienceMs?: number } = {},
+  { patienceMs = 60_000 }: { patienceMs?: number } = {},
 ): Promise<T> {
   const started = Date.now()
   for (;;) {

@@ -57,7 +57,8 @@ test('a connection is closed once it has been idle for as long as the receiver a
   const startedAtMs = performance.now()
   await left
   const idleMs = performance.now() - startedAtMs
-  assert.ok(idleMs > 800 && idleMs < 1_900, String(idleMs))
+  // If the receiver had announced nothing, it would be idle for four seconds.
+  assert.ok(idleMs > 800 && idleMs < 3_500, String(idleMs))
 })
 
 test('at the limit of open connections, the one that has been idle longest is closed for each new one', async (t) => {

@@ -411,8 +411,8 @@ export function replaying({ store, open }: StoreFixture): void {
       const at = position ?? (await store().replays.one(id))?.position ?? -1
       return store().replays.step({ id, position: at, limit: 1, maxWaiting: 100, runner })
     }
-    assert.ok((await stepOf('first')).ok)
     const steppedAtMs = performance.now()
+    assert.ok((await stepOf('first')).ok)
     assert.deepEqual(await stepOf('second'), { ok: false, reason: 'led' })
     assert.deepEqual(await stepOf('second', 0), { ok: false, reason: 'led' }, 'checked before the position')
     assert.deepEqual(await stepOf('first', 0), { ok: false, reason: 'moved' })

@@ -29,17 +29,21 @@ after(async () => {
   await database.drop()
 })
 
-async function node(name: string): Promise<PostgresStore> {
-  const store = await openAt(database.url, { nodeName: name, leaseMs: LEASE_MS })
+async function node(name: string, leaseMs = LEASE_MS): Promise<PostgresStore> {
+  const store = await openAt(database.url, { nodeName: name, leaseMs })
   open.push(store)
   return store
 }
 
 /** Simulates a frozen process: it sends no heartbeats, and its lease expires. */
 async function freeze(store: PostgresStore): Promise<() => Promise<void>> {
-  const { membership } = store
+  const resume = withoutHeartbeats(store)
+  await database.query("UPDATE switchyard.nodes SET expires_at = now() - interval '1 second' WHERE num = $1", [store.membership.num])
+  return resume
+}
+
+function withoutHeartbeats({ membership }: PostgresStore): () => Promise<void> {
   membership.heartbeat = async () => {}
-  await database.query("UPDATE switchyard.nodes SET expires_at = now() - interval '1 second' WHERE num = $1", [membership.num])
   return async () => {
     delete (membership as { heartbeat?: unknown }).heartbeat
     await membership.heartbeat()
@@ -83,8 +87,11 @@ test('what a node held is released when its lease expires, and the node cannot s
   const [held] = consumer.received
   assert.ok(held)
   const { num, holder } = frozen.membership
+  // With its heartbeat, the other node declares expired nodes dead.
+  const resume = withoutHeartbeats(other)
   const thaw = await freeze(frozen)
   assert.deepEqual((await claim(other, destinationId)).shipments, [], 'no other node can claim it before')
+  await resume()
   await until(() => isDeclaredDead(num, holder), Boolean, 'the node is declared dead')
   const taken = await claimOne(other, destinationId)
   assert.deepEqual(taken.shipment.parts, held.shipment.parts)
@@ -144,12 +151,14 @@ test('work that a late commit left to a dead node is found', async () => {
 })
 
 test('after an outage all nodes have time to come back: the first one does not declare the others dead', async () => {
-  const [a, b] = [await node('a'), await node('b')]
+  // So long that it has not expired yet for the nodes that send heartbeats, even on a busy machine.
+  const leaseMs = 60_000
+  const [a, b] = [await node('a', leaseMs), await node('b', leaseMs)]
   const { num, holder } = b.membership
   const thaw = await freeze(b)
   // As after an outage: the other node has just started to send heartbeats again.
   await database.query("UPDATE switchyard.nodes SET expires_at = now() - interval '1 second'")
-  const late = await node('late')
+  const late = await node('late', leaseMs)
   await late.membership.heartbeat()
   assert.equal(await isDeclaredDead(num, holder), false)
   await thaw()

@@ -60,13 +60,13 @@ test('settlements that take too long in one statement are written one by one', a
   const { sourceId, destinationId } = await newSourceAndDestination(store)
   await accept(store, sourceId, tracks(2), [destinationId])
   await accept(store, sourceId, tracks(2), [destinationId])
-  const hurried = await openAt(database.url, { statementMs: 300 })
+  const hurried = await openAt(database.url, { statementMs: 2_000 })
   try {
     const { shipments } = await claim(hurried, destinationId)
     assert.equal(shipments.length, 2)
     // The duration grows with the size of the group.
     await database.query(`CREATE FUNCTION switchyard.linger() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN PERFORM pg_sleep(0.2); RETURN new; END $$`)
+      BEGIN PERFORM pg_sleep(1.2); RETURN new; END $$`)
     await database.query('CREATE TRIGGER lingers BEFORE INSERT ON switchyard.attempts FOR EACH ROW EXECUTE FUNCTION switchyard.linger()')
     try {
       await Promise.all(shipments.map(({ shipment }) => hurried.delivery.settle(settlementOf([shipment], 'delivered'))))

@@ -27,7 +27,7 @@ test('a network that drops all packets does not keep the store from closing', as
   between.listen(0, '127.0.0.1')
   await once(between, 'listening')
   url.port = String((between.address() as AddressInfo).port)
-  const store = await openAt(url.href, { statementMs: 500 })
+  const store = await openAt(url.href, { statementMs: 1_500 })
   try {
     const { sourceId, destinationId } = await newSourceAndDestination(store)
     await accept(store, sourceId, tracks(1), [destinationId])
@@ -40,7 +40,7 @@ test('a network that drops all packets does not keep the store from closing', as
     await store.close()
     await Promise.all([settled, accepted])
     const tookMs = performance.now() - started
-    assert.ok(tookMs < 20_000, `it took ${tookMs} ms`)
+    assert.ok(tookMs < 60_000, `it took ${tookMs} ms`)
   } finally {
     await store.close()
     for (const socket of sockets) socket.destroy()
