@@ -6,16 +6,9 @@ import { test } from 'node:test'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES, MESSAGE_TYPES, REFUSALS } from '@switchyard/protocol'
 import { readStoredBody } from '../store/port/stored-messages.ts'
 import { type AcceptResult, StoreUnavailable } from '../store/store.ts'
-import { type Answer, BASIC, configuration, deferred, NOW, ROUTING, source, trackingApi } from './fixtures/tracking-api.ts'
+import { type Answer, assertRefused, BASIC, configuration, deferred, NOW, ROUTING, source, trackingApi } from './fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
-
-function assertRefused({ status, body, headers }: Answer, expected: number, code: string): void {
-  const { message, rejected: _, ...rest } = body
-  assert.deepEqual([status, rest], [expected, { success: false, error: code, code }])
-  assert.match(String(message), /^\w.* .*\.$/, 'the message is a sentence')
-  assert.equal(headers['access-control-allow-origin'], '*')
-}
 
 function assertSuccess({ status, text, headers }: Answer, origin = '*'): void {
   assert.deepEqual([status, JSON.parse(text)], [200, { success: true }])
@@ -425,25 +418,6 @@ test('a pixel request always gets an image, and its message is stored before the
   api.store.accept = () => Promise.reject(new StoreUnavailable('disk full'))
   assertImage(await pixel('track', opened))
   assert.equal(api.rejections.at(-1)?.code, 'store_unavailable')
-})
-
-test('an unknown path gets a 404, and a wrong method a 405 with the allowed methods', async (t) => {
-  const api = await trackingApi(t)
-  for (const path of ['/v1/', '/v1/nothing', '/v1/batch/x', '/v1/projects/key-1']) {
-    assertRefused(await api.send('GET', path), 404, 'not_found')
-    assertRefused(await api.post(path, 'x', { 'Content-Type': ';;' }), 404, 'not_found')
-  }
-  for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'PROPFIND']) {
-    const answer = await api.send(method, '/v1/batch')
-    assertRefused(answer, 405, 'method_not_allowed')
-    assert.equal(answer.headers['allow'], 'POST, OPTIONS')
-  }
-  const answer = await api.post('/v1/pixel/track', 'x')
-  assertRefused(answer, 405, 'method_not_allowed')
-  assert.equal(answer.headers['allow'], 'GET, HEAD, OPTIONS')
-  const head = await api.send('HEAD', '/v1/batch')
-  assert.deepEqual([head.status, head.headers['allow'], head.text], [405, 'POST, OPTIONS', ''])
-  assert.deepEqual(api.rejections, [])
 })
 
 test('keys with a special meaning in JavaScript are kept unchanged', async (t) => {

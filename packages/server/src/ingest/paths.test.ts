@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { MESSAGE_TYPES } from '@switchyard/protocol'
-import { BASIC, type TrackingApi, trackingApi } from './fixtures/tracking-api.ts'
+import { assertRefused, BASIC, type TrackingApi, trackingApi } from './fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm', groupId: 'g', previousId: 'p' }
 const batch = JSON.stringify({ batch: [good], writeKey: 'key-1' })
@@ -86,3 +86,22 @@ for (const [client, path, headers, gzip, chunked] of CLIENTS) {
     assert.deepEqual(api.accepted[0]?.messageIds, ['m'])
   })
 }
+
+test('an unknown path gets a 404, and a wrong method a 405 with the allowed methods', async (t) => {
+  const api = await trackingApi(t)
+  for (const path of ['/v1/', '/v1/nothing', '/v1/batch/x', '/v1/projects/key-1']) {
+    assertRefused(await api.send('GET', path), 404, 'not_found')
+    assertRefused(await api.post(path, 'x', { 'Content-Type': ';;' }), 404, 'not_found')
+  }
+  for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'PROPFIND']) {
+    const answer = await api.send(method, '/v1/batch')
+    assertRefused(answer, 405, 'method_not_allowed')
+    assert.equal(answer.headers['allow'], 'POST, OPTIONS')
+  }
+  const answer = await api.post('/v1/pixel/track', 'x')
+  assertRefused(answer, 405, 'method_not_allowed')
+  assert.equal(answer.headers['allow'], 'GET, HEAD, OPTIONS')
+  const head = await api.send('HEAD', '/v1/batch')
+  assert.deepEqual([head.status, head.headers['allow'], head.text], [405, 'POST, OPTIONS', ''])
+  assert.deepEqual(api.rejections, [])
+})

@@ -1,48 +1,11 @@
 import assert from 'node:assert/strict'
-import test, { type TestContext } from 'node:test'
-import type { JsonObject } from '@switchyard/protocol'
+import test from 'node:test'
 import type { PastAttempt } from '../../delivery/delivery.ts'
 import { asWebhook } from '../../destinations/fixtures/webhook.ts'
 import { until } from '../../store/conformance/fixtures.ts'
-import { accept, type Fixture, STILL, settleAll, startControl } from '../fixtures/start-control.ts'
+import { DELIVERED, FAILED, setUp, track } from '../fixtures/history.ts'
+import { type Fixture, STILL, settleAll } from '../fixtures/start-control.ts'
 import type { ControlDelivery } from '../routes/route.ts'
-
-const FAILED = {
-  url: 'https://example.com/hook',
-  status: 500,
-  reason: 'http_500',
-  error: 'The receiver answered 500.',
-  address: '192.0.2.1',
-  dnsMs: 1,
-  connectMs: null,
-  tlsMs: null,
-  firstByteMs: 4,
-  totalMs: 5,
-  responseStart: 'oops',
-  version: 1,
-  logs: null,
-}
-const DELIVERED = { ...FAILED, status: 200, reason: null, error: null, responseStart: null }
-
-function track(messageId: string, more: JsonObject = {}): JsonObject {
-  return { type: 'track', event: 'Order Completed', userId: 'u-1', messageId, timestamp: '2026-11-14T09:00:00.000Z', ...more }
-}
-
-/** A source, and two destinations of it. */
-async function setUp(t: TestContext, delivery: ControlDelivery = STILL) {
-  const fixture: Fixture = await startControl(t, { delivery })
-  const { body: source } = await fixture.call('POST', '/api/sources', { name: 'Shop' })
-  const create = async (name: string) => {
-    const sent = { name, urls: ['https://example.com/hook'], sourceIds: [source.id] }
-    return (await fixture.call('POST', '/api/destinations', sent)).body.id as string
-  }
-  const [one, two] = [await create('One'), await create('Two')]
-  const send = (items: JsonObject[], destinationIds = [one]) =>
-    accept(fixture.store, source.id as string, items, {
-      shipments: destinationIds.map((destinationId) => ({ destinationId, indexes: null })),
-    })
-  return { ...fixture, fixture, sourceId: source.id as string, one, two, send }
-}
 
 async function all({ call }: Fixture, path: string) {
   const found: Record<string, unknown>[] = []
@@ -96,29 +59,6 @@ test('a message includes the current state of its deliveries', async (t) => {
     { destinationId: one, state: 'pending', reason: null, attemptCount: 0 },
     { destinationId: two, state: 'failed', reason: 'http_500', attemptCount: 1 },
   ])
-})
-
-test('a message without deliveries has the reason', async (t) => {
-  const { call, store, sourceId, one, two } = await setUp(t)
-  await accept(store, sourceId, [track('m-1')], { skips: [{ destinationId: null, reason: 'no_destination', indexes: null }] })
-  await accept(store, sourceId, [track('m-2')], {
-    skips: [
-      { destinationId: one, reason: 'destination_disabled', indexes: null },
-      { destinationId: two, reason: 'historical', indexes: null },
-    ],
-  })
-  const first = await call('GET', '/api/messages/m-1')
-  assert.deepEqual([first.body.deliveries, first.body.skips.length], [[], 1])
-  assert.deepEqual(first.body.skips[0].reason, 'no_destination')
-  assert.match(first.body.skips[0].message, /no destination/)
-  const second = await call('GET', '/api/messages/m-2')
-  assert.deepEqual(
-    second.body.skips.map(({ destinationId, reason }: Record<string, unknown>) => [destinationId, reason]),
-    [
-      [one, 'destination_disabled'],
-      [two, 'historical'],
-    ],
-  )
 })
 
 test('messages are found by source, type, user, messageId and time, in pages', async (t) => {
@@ -351,92 +291,6 @@ test('a source that sent nothing has counts of zero', async (t) => {
   ])
 })
 
-// ── Timeline of a message ──
-
-test('a message has its timeline, with names, attempts, duplicates and reasons why it was not sent', async (t) => {
-  const { call, fixture, store, sourceId, one, two } = await setUp(t)
-  const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
-  const plan = {
-    shipments: [{ destinationId: one, indexes: null }],
-    skips: [{ destinationId: two, reason: 'filtered', rule: 'event_denied', indexes: null } as const],
-  }
-  for (let times = 0; times < 3; times++) await accept(store, sourceId, [track('m-1')], plan, { trace })
-  await settleAll(fixture, one, 'failed', FAILED)
-  const { body } = await call('GET', '/api/messages/m-1')
-  assert.deepEqual([body.sourceName, body.browser, body.purged, body.others], ['Shop', false, false, []])
-  assert.equal(body.traceId, '0af7651916cd43dd8448eb211c80319c')
-  assert.equal(body.duplicates.count, 2)
-  assert.ok(Math.abs(Date.parse(body.duplicates.lastAt) - Date.now()) < 60_000)
-  assert.equal(body.skips[0].rule, 'event_denied')
-  assert.equal(body.skips[0].message, 'The destination\'s filter denies the event "Order Completed".')
-  const [{ destinationName, attempts, state }] = body.deliveries
-  assert.deepEqual([destinationName, attempts.length, attempts[0].url, state], ['One', 1, FAILED.url, 'failed'])
-  const kinds = body.story.map(({ what }: { what: string }) => what)
-  assert.deepEqual(kinds.sort(), ['attempted', 'duplicate', 'failed', 'owed', 'received', 'skipped'])
-  const times = body.story.map(({ at }: { at: string }) => Date.parse(at))
-  assert.deepEqual(
-    times,
-    [...times].sort((a, b) => a - b),
-    'in order',
-  )
-  const delivery = await call('GET', `/api/deliveries/${body.deliveries[0].id}`)
-  assert.equal(delivery.body.traceId, body.traceId)
-})
-
-test('all messages with the same messageId are returned, newest first', async (t) => {
-  const { call, fixture, send, sourceId } = await setUp(t)
-  const { body: source } = await fixture.call('POST', '/api/sources', { name: 'App' })
-  await send([track('shared')])
-  await accept(fixture.store, source.id, [track('shared')])
-  const { body } = await call('GET', '/api/messages/shared')
-  assert.deepEqual([body.sourceName, body.others.length], ['App', 1])
-  const [other] = body.others
-  assert.deepEqual([other.sourceId, other.sourceName, other.duplicates, other.story.length], [sourceId, 'Shop', null, 3])
-  assert.deepEqual((await call('GET', `/api/messages/${other.id}`)).body.story, other.story)
-})
-
-test('a purged message is shown without its content, and its pending deliveries are still listed', async (t) => {
-  const { call, send, store, one } = await setUp(t)
-  await send([track('m-1', { userId: 'leaves' })])
-  const { body: before } = await call('GET', '/api/messages/m-1')
-  await call('POST', '/api/deletions', { userIds: ['leaves'] })
-  let body = before
-  while (!body.purged) {
-    await new Promise((resolve) => setTimeout(resolve, 5))
-    body = (await call('GET', '/api/messages/m-1')).body
-  }
-  assert.deepEqual([body.id, body.message, body.ip, body.userId, body.type], [before.id, null, null, null, null])
-  const { what, sentence, destinationId } = body.story.at(-1)
-  assert.deepEqual([what, destinationId], ['waiting', one])
-  assert.match(sentence, /still pending/i)
-  assert.doesNotMatch(JSON.stringify(body), /leaves|192\.0\.2\.7/)
-  assert.equal((await store.books.ledger()).find(({ destinationId }) => destinationId === one)?.pending, 2, 'and the delete message')
-})
-
-test('the error for a rejected message says so, and the error for an unknown one lists possible reasons', async (t) => {
-  const { call, store, sourceId } = await setUp(t)
-  const sample = '{"type":"track","messageId" : "no-event","userId":"u"}'
-  store.ingest.reject({ sourceId, code: 'event_required', count: 1, sample, atMs: 1_700_000_000_000 })
-  // Rejections are recorded in the background.
-  await until(
-    () => call('GET', '/api/rejections'),
-    ({ body }) => body.data.length === 1,
-    'the rejection is listed',
-  )
-  const { status, body } = await call('GET', '/api/messages/no-event')
-  const expected = `A message with this messageId, from the source ${sourceId}, was rejected at 2023-11-14T22:13:20.000Z with the code event_required, so it was not stored.`
-  const rejection = { code: 'event_required', sourceId, at: '2023-11-14T22:13:20.000Z' }
-  assert.deepEqual([status, body.code, body.message, body.rejection], [404, 'message_not_found', expected, rejection])
-  for (const id of ['track', 'u', 'no-even']) {
-    assert.match(
-      (await call('GET', `/api/messages/${id}`)).body.message,
-      /^No message with the id or messageId ".*" is stored\. Possible reasons: it never arrived;/,
-    )
-  }
-  const hostile = (await call('GET', `/api/messages/${encodeURIComponent('\u001b[31m<script>')}`)).body.message
-  assert.match(hostile, /"\\u001b\[31m<script>"/)
-})
-
 test('the request of an attempt has a note if the destination was changed since', async (t) => {
   const { call, fixture, send, one } = await setUp(t)
   await send([track('m-1')])
@@ -450,35 +304,4 @@ test('the request of an attempt has a note if the destination was changed since'
     (await call('GET', path)).body.request.note,
     /^The destination was changed at \d{4}-.*Z, after this request\. The reconstruction uses its current settings\.$/,
   )
-})
-
-test('the timeline shows the subscribe expression that applied, also after it was changed and after the destination was deleted', async (t) => {
-  const { call, store, sourceId, one } = await setUp(t)
-  const path = `/api/destinations/${one}`
-  const skips = [{ destinationId: one, reason: 'filtered', rule: 'subscribe', indexes: null } as const]
-  await call('PATCH', path, { subscribe: 'type = "page"' })
-  // Times in the audit log and of messages are in milliseconds.
-  const pause = () =>
-    until(
-      async () => Date.now(),
-      (now) => now > pausedMs,
-      'a later millisecond',
-    )
-  let pausedMs = Date.now()
-  await pause()
-  await accept(store, sourceId, [track('m-1')], { skips }, { receivedAtMs: Date.now() })
-  pausedMs = Date.now()
-  await pause()
-  const seen = async () => {
-    const { body } = await call('GET', '/api/messages/m-1')
-    assert.deepEqual([body.skips[0].reason, body.skips[0].rule], ['filtered', 'subscribe'])
-    assert.ok(body.story.some(({ sentence }: { sentence: string }) => sentence.endsWith(body.skips[0].message)))
-    return body.skips[0].message as string
-  }
-  const expected = 'The message does not match the destination\'s subscribe expression: type = "page"'
-  assert.equal(await seen(), expected)
-  for (const change of [{ subscribe: 'type = "group"' }, { name: 'Renamed' }, { subscribe: null }]) await call('PATCH', path, change)
-  assert.equal(await seen(), expected)
-  await call('DELETE', path)
-  assert.equal(await seen(), expected)
 })
