@@ -4,7 +4,8 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort, PostgresServer } from '../../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { freePort } from '../../../packages/server/src/store/fixtures/free-port.ts'
+import { PostgresServer } from '../../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { descendantsOf } from './process-stats.ts'
 import { createFolder, errorText, pause, startProgram, stop } from './processes.ts'
 
