@@ -25,9 +25,14 @@ export interface Sql<Id extends RowId = RowId> {
   lock(clause: `FOR ${string}`): string
 }
 
-export function insertRow(sql: Sql, table: string, columns: Readonly<Record<string, SqlValue>>): Awaitable<number> {
+export function insertRow<Run extends Sql['run']>(
+  sql: { run: Run },
+  table: string,
+  columns: Readonly<Record<string, SqlValue>>,
+): ReturnType<Run> {
   const names = Object.keys(columns)
-  return sql.run(`INSERT INTO ${table} (${names.join(', ')}) VALUES (?${', ?'.repeat(names.length - 1)})`, Object.values(columns))
+  const insert = `INSERT INTO ${table} (${names.join(', ')}) VALUES (?${', ?'.repeat(names.length - 1)})`
+  return sql.run(insert, Object.values(columns)) as ReturnType<Run>
 }
 
 /** A truth value in a result: SQLite has 0 and 1. */

@@ -9,6 +9,7 @@ import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { completeStep } from '../deletions/deletion-completion.ts'
 import { type DeletionAnswers, DeletionReads } from '../deletions/deletion-reads.ts'
 import { type DeletionDraft, Deletions } from '../deletions/deletions.ts'
+import { insertRow } from '../encoding/sql.ts'
 import { type SecretStore, type Settlement, StoreUnavailable } from '../store.ts'
 import type { Change } from './cluster/configuration-change.ts'
 import { LEASE_MS } from './cluster/membership.ts'
@@ -21,6 +22,7 @@ import { Purging, type RequestRow, TAIL } from './rows/purging.ts'
 import { ADVISORY_LOCKS } from './session/advisory-locks.ts'
 import type { Ask } from './session/database.ts'
 import { OLDEST, rowIdAt } from './tables/ids.ts'
+import { sqlOf } from './tables/sql.ts'
 
 interface Tools {
   changes: SharedConfiguration
@@ -78,19 +80,17 @@ export class Deleting extends Deletions<Change, Written, string> {
     }))
     const { holder } = membership
     const origins = await oweDeleteMessages(change.ask, ids, { deletion: num, sources, atMs, holder })
-    await change.ask(
-      `INSERT INTO deletions (num, id, created_at, suppress, every_source, user_ids, sources, purge_end) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      [
-        num,
-        id,
-        atMs,
-        suppress,
-        sourceIds === null,
-        JSON.stringify(userIds),
-        JSON.stringify(sources.map(({ source }) => source)),
-        await this.#purgeEnd(change.ask, suppress),
-      ],
-    )
+    const sql = sqlOf(change.ask)
+    await insertRow(sql, 'deletions', {
+      num,
+      id,
+      created_at: atMs,
+      suppress: sql.flag(suppress),
+      every_source: sql.flag(sourceIds === null),
+      user_ids: JSON.stringify(userIds),
+      sources: JSON.stringify(sources.map(({ source }) => source)),
+      purge_end: await this.#purgeEnd(change.ask, suppress),
+    })
     return { num, version: change.announce(), origins }
   }
 

@@ -98,12 +98,11 @@ async function readThings<T>(
   for (const { num, id, deleted, doc } of rows) {
     // If the transaction is rolled back, the entry does no harm: no row ever refers to that row id.
     if (table !== 'plans') idMap.add(table, id, num)
-    const old = before.get(id)
-    const resource = deleted ? undefined : parse(doc, old)
+    const resource = deleted ? undefined : parse(doc, before.get(id))
     if (resource === undefined) resources.delete(id)
-    else resources.set(id, isDeepStrictEqual(resource, old) ? (old as T) : resource)
+    else resources.set(id, resource)
   }
-  return unlessSame(resources, before)
+  return keepingThose(before, resources)
 }
 
 async function readApps(ask: Ask, before: ReadonlyMap<string, OAuthApp>): Promise<ReadonlyMap<string, OAuthApp>> {
@@ -131,29 +130,17 @@ async function readSuppressions(ask: Ask, since: number, before: Suppressions): 
     const users = added.get(sourceId) ?? new Set(all.get(sourceId))
     added.set(sourceId, users.add(readText(userId)))
   }
-  for (const [sourceId, users] of added) {
-    const old = before.get(sourceId)
-    all.set(sourceId, old !== undefined && isSameSet(users, old) ? old : users)
-  }
-  return unlessSame(all, before)
+  for (const [sourceId, users] of added) all.set(sourceId, users)
+  return keepingThose(before, all)
 }
 
+/** Keeps the objects of what has not changed, and the map itself if nothing has. */
 function keepingThose<T>(before: ReadonlyMap<string, T>, next: Map<string, T>): ReadonlyMap<string, T> {
+  let isSame = next.size === before.size
   for (const [id, resource] of next) {
     const old = before.get(id)
     if (isDeepStrictEqual(resource, old)) next.set(id, old as T)
+    else isSame = false
   }
-  return unlessSame(next, before)
-}
-
-function unlessSame<T>(next: ReadonlyMap<string, T>, before: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
-  if (next.size !== before.size) return next
-  for (const [id, resource] of next) if (before.get(id) !== resource) return next
-  return before
-}
-
-function isSameSet(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
-  if (one.size !== other.size) return false
-  for (const each of one) if (!other.has(each)) return false
-  return true
+  return isSame ? before : next
 }

@@ -1,6 +1,7 @@
 // The row port of replays, in the writing thread. Nobody else writes during its transaction, so no locks are needed.
 
-import { isTrue } from '../../encoding/sql.ts'
+import { freshShipment } from '../../delivery/hand-to-delivery.ts'
+import { insertRow, isTrue } from '../../encoding/sql.ts'
 import { LEAD_MS, PENDING_OR_DELIVERED, RELEASED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import {
   type OwedAgain,
@@ -100,29 +101,14 @@ export function owe(
 ): number {
   const origin = ids.next()
   for (const { index, replayOf } of entries) {
-    rows.run('INSERT INTO replays (origin, idx, destination, segment, replay_of, at, job, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?)', [
-      origin,
-      index,
-      to,
-      seq,
-      replayOf ?? '',
-      atMs,
-      job,
-      replayOf === null ? RELEASED : null,
-    ])
+    const state = replayOf === null ? RELEASED : null
+    insertRow(rows, 'replays', { origin, idx: index, destination: to, segment: seq, replay_of: replayOf ?? '', at: atMs, job, state })
     // A delete message is alone in its segment.
     if (index === 0 && replayOf !== null) moveDeletionTarget(rows, Number.parseInt(replayOf, 10), origin, seq, to)
   }
-  settler.insertShipment(to, {
-    destinationId: destinations.id(to),
-    attempt: 0,
-    firstAttemptAtMs: null,
-    dueAtMs: 0,
-    unit: false,
-    progress: null,
-    replay: entries[0]?.replayOf !== null,
-    parts: [{ origin, segment: seq, indexes: entries.map(({ index }) => index) }],
-  })
+  const indexes = entries.map(({ index }) => index)
+  const fresh = freshShipment(origin, 0, destinations.id(to), seq, indexes)
+  settler.insertShipment(to, { ...fresh, replay: entries[0]?.replayOf !== null })
   ledger.owe(to, entries.length)
   return origin
 }
