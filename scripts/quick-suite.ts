@@ -98,6 +98,7 @@ const EXPENSIVE: readonly string[] = [
   'packages/server/src/store-migration/migrate-store.test.ts',
   'packages/server/src/store/postgres/cluster/shared-configuration.test.ts',
   'packages/server/src/store/postgres/deleting.test.ts',
+  'packages/server/src/store/postgres/deletion-requests.test.ts',
   'packages/server/src/store/postgres/replaying.test.ts',
   'packages/server/src/store/postgres/rows/deliveries.test.ts',
   'packages/server/src/store/postgres/rows/fold-deltas.test.ts',

@@ -23,7 +23,9 @@ import { quarantine } from './quarantine.ts'
 import { reading } from './reading.ts'
 import { replayChanges } from './replays/replay-changes.ts'
 import { replaySequences } from './replays/replay-sequences.ts'
+import { replaySteps } from './replays/replay-steps.ts'
 import { replaying } from './replays/replaying.ts'
+import { replayingOne } from './replays/replaying-one.ts'
 import { retention } from './retention.ts'
 import { suppressing } from './suppressing.ts'
 import { versioning } from './versioning.ts'
@@ -63,7 +65,9 @@ export function conformance(name: string, open: Open): void {
     suite('retention', () => retention(fixture))
     suite('conservation', () => conservation(fixture))
     suite('inspecting', () => inspecting(fixture))
+    suite('replaying one delivery', () => replayingOne(fixture))
     suite('replaying', () => replaying(fixture))
+    suite('steps of replay jobs', () => replaySteps(fixture))
     suite('replaying in any sequence', () => replaySequences(fixture))
     suite('quarantine', () => quarantine(fixture))
     suite('counting', () => counting(fixture))

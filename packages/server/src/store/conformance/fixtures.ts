@@ -303,19 +303,20 @@ export async function allPages<T>(
   return all
 }
 
+/** Much longer than anything takes, even on a busy machine. */
+const PATIENCE_MS = 60_000
+
 /** Calls `ask` until `isSo` accepts its result. For background work of the store, which sends no signal when it is done. */
-export async function until<T>(
-  ask: () => Promise<T>,
-  isSo: (answer: T) => boolean,
-  what: string,
-  { patienceMs = 60_000 }: { patienceMs?: number } = {},
-): Promise<T> {
+export async function until<T>(ask: () => Promise<T>, isSo: (answer: T) => boolean, what: string): Promise<T> {
   const started = Date.now()
   for (;;) {
     const answer = await ask()
     if (isSo(answer)) return answer
     const waitedMs = Date.now() - started
-    assert.ok(waitedMs < patienceMs, `timed out after ${patienceMs / 1_000} seconds waiting until ${what}. Last: ${JSON.stringify(answer)}`)
+    assert.ok(
+      waitedMs < PATIENCE_MS,
+      `timed out after ${PATIENCE_MS / 1_000} seconds waiting until ${what}. Last: ${JSON.stringify(answer)}`,
+    )
     // Without a pause, asking would take the processor from the work.
     await new Promise((resolve) => setTimeout(resolve, Math.min(5 + waitedMs / 10, 100)))
   }

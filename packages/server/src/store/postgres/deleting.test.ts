@@ -2,121 +2,22 @@
 // messages that a node accepts before it learns of a suppression are purged too.
 
 import assert from 'node:assert/strict'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import test, { type TestContext } from 'node:test'
+import test from 'node:test'
 import pg from 'pg'
 import { withLetters } from '../conformance/dead-letters.ts'
 import {
   accept,
-  allPages,
   claim,
   claimOne,
   messageIdsOf,
   newDestination,
   newSource,
   newSourceAndDestination,
-  RecordingConsumer,
-  settle,
   settlementOf,
   track,
   until,
 } from '../conformance/fixtures.ts'
-import type { DeletionDetail, DeletionSummary, Store } from '../store.ts'
-import { createDatabase, type TestDatabase } from './fixtures/postgres-server.ts'
-import { openAt } from './fixtures/temp-store.ts'
-import type { PostgresStore, PostgresStoreOptions } from './store.ts'
-
-interface Nodes {
-  database: TestDatabase
-  open: () => Promise<PostgresStore>
-  /** Opens a node on the same database under another URL, for example that of a proxy. */
-  openThrough: (url: string, more?: Partial<PostgresStoreOptions>) => Promise<PostgresStore>
-}
-
-async function start(t: TestContext): Promise<Nodes> {
-  const database = await createDatabase()
-  const nodes: PostgresStore[] = []
-  t.after(async () => {
-    for (const node of nodes) await node.close()
-    await database.drop()
-  })
-  const openThrough: Nodes['openThrough'] = async (url, more) => {
-    const node = await openAt(url, more)
-    nodes.push(node)
-    return node
-  }
-  return { database, open: () => openThrough(database.url), openThrough }
-}
-
-function taking(store: Store, wanted: boolean): RecordingConsumer {
-  const consumer = new RecordingConsumer()
-  consumer.reserves = wanted
-  store.delivery.attach(consumer)
-  return consumer
-}
-
-/** Resolves when the node knows the source, or its destination. */
-function knows(store: Store, id: string): Promise<void> {
-  return new Promise((resolve) => {
-    const look = (): void => {
-      const { sources, destinations } = store.configuration()
-      if (sources.has(id) || destinations.has(id)) resolve()
-    }
-    store.onConfiguration(look)
-    look()
-  })
-}
-
-/** A purge has a tail of a few seconds, and its end is noticed at a heartbeat. */
-const PATIENCE_MS = 60_000
-
-async function reached(store: Store, id: string, state: DeletionSummary['state']): Promise<DeletionDetail> {
-  const ask = async (): Promise<DeletionDetail> => (await store.deletions.one(id)) as DeletionDetail
-  return until(ask, (deletion) => deletion.state === state, `the deletion is ${state}`, { patienceMs: PATIENCE_MS })
-}
-
-async function messageIds(store: Store, sourceId: string): Promise<unknown[]> {
-  const all = await allPages((page) => store.history.messages({ sourceId }, page), 1_000)
-  return all.map(({ content, index }) => content.items[index]?.['messageId']).filter((messageId) => messageId !== undefined)
-}
-
-/** A proxy between a node and the server that can hold back the server's answers for a while. */
-async function startProxy(t: TestContext, url: string): Promise<{ url: string; hold(): void; release(): void }> {
-  const target = new URL(url)
-  const fromServer = new Set<Socket>()
-  let isHeld = false
-  const proxy = createServer((node) => {
-    const server = connect(Number(target.port), target.hostname)
-    fromServer.add(server)
-    server.on('close', () => fromServer.delete(server))
-    for (const [one, other] of [
-      [node, server],
-      [server, node],
-    ] as const) {
-      one.on('data', (bytes) => other.write(bytes))
-      one.on('error', () => other.destroy())
-      one.on('close', () => other.destroy())
-    }
-    if (isHeld) server.pause()
-  })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  t.after(() => proxy.close())
-  const { port } = proxy.address() as AddressInfo
-  const through = new URL(url)
-  through.hostname = '127.0.0.1'
-  through.port = String(port)
-  return {
-    url: through.href,
-    hold() {
-      isHeld = true
-      for (const server of fromServer) server.pause()
-    },
-    release() {
-      isHeld = false
-      for (const server of fromServer) server.resume()
-    },
-  }
-}
+import { knows, messageIds, reached, start, startProxy, taking } from './fixtures/deleting-nodes.ts'
 
 test('a request is not answered, and its delete message cannot be claimed, before every node that holds messages of the user knows of it', async (t) => {
   const { database, open, openThrough } = await start(t)
@@ -414,98 +315,6 @@ test('with suppression, messages that another node accepts before it learns of i
   assert.equal(early?.state, 'running', 'the request has not finished')
   assert.equal((await reached(one, id, 'finished')).purged, 2)
   assert.deepEqual(new Set(await messageIds(one, sourceId)), new Set(['again', 'kept', 'kept too']))
-})
-
-test('user ids with any characters can be deleted, suppressed, listed and pseudonymized', async (t) => {
-  const { database, open } = await start(t)
-  const store = await open()
-  const { sourceId, destinationId } = await newSourceAndDestination(store)
-  const userIds = [
-    'nul\0nul',
-    'nul\\u0000nul',
-    '\ud800 lone',
-    '\udc00 lone',
-    '\\',
-    '\\\\',
-    'quote \' " ` $1 {} , NULL',
-    '\u{1F600}',
-    '{"a":1}',
-    "'; DROP TABLE deletions; --",
-    '__proto__',
-  ]
-  // Equals the pseudonym that another user of the request will get.
-  userIds.push(await store.deletions.pseudonym('\\'))
-  await accept(
-    store,
-    sourceId,
-    userIds.map((userId, at) => track(`m-${at}`, { userId })),
-  )
-  const { id, firstTargets } = await store.deletions.create({ userIds, sourceIds: [sourceId], suppress: false })
-  assert.deepEqual(
-    firstTargets.data.map(({ userId }) => userId),
-    userIds,
-  )
-  await until(
-    async () => (await store.deletions.one(id))?.purged,
-    (purged) => purged === userIds.length,
-    'all are purged',
-  )
-  assert.equal(await store.deletions.suppress({ userIds, sourceIds: null }), userIds.length)
-  assert.deepEqual([...(store.configuration().suppressions.get(sourceId) ?? [])].sort(), [...userIds].sort())
-  for (const limit of [1, 5]) {
-    const listed = await allPages((page) => store.deletions.suppressions({}, page), limit)
-    assert.deepEqual(listed.map(({ userId }) => userId).sort(), [...userIds].sort())
-  }
-  const { shipments } = await claim(store, destinationId)
-  assert.deepEqual(
-    shipments.map(({ shipment, bodies }) => bodies.get(shipment.parts[0]?.segment as string)?.content.items[0]?.['userId']),
-    userIds,
-  )
-  for (const claimed of shipments) await settle(store, claimed, 'delivered')
-  const page = { limit: 10, cursor: null }
-  const found = async (): Promise<void> => {
-    for (const userId of userIds) {
-      assert.equal((await store.deletions.list({ userId }, page)).data[0]?.id, id)
-      assert.equal((await store.deletions.targets(id, { userId }, page)).data.length, 1)
-    }
-  }
-  await found()
-  for (const userId of userIds) {
-    assert.equal((await store.deletions.suppressions({ userId }, page)).data.length, 1)
-    assert.equal(await store.deletions.unsuppress(userId, sourceId), 1)
-  }
-  await store.dropExpired(Date.now() + 30 * 86_400_000)
-  const [ended] = await database.query<{ ended: string; pseudonyms: boolean }>('SELECT ended, pseudonyms FROM switchyard.deletions')
-  assert.deepEqual(ended, { ended: 'finished', pseudonyms: true })
-  const targets = (await store.deletions.one(id))?.firstTargets.data ?? []
-  assert.deepEqual(
-    targets.map(({ userId, state }) => [userId, state]),
-    await Promise.all(userIds.map(async (userId) => [await store.deletions.pseudonym(userId), 'finished'])),
-  )
-  await found()
-})
-
-test('cursors that no list returned are rejected, and impossible ids are not found', async (t) => {
-  const { open } = await start(t)
-  const store = await open()
-  const { id: sourceId } = await newSource(store)
-  await newDestination(store, sourceId)
-  const { id } = await store.deletions.create({ userIds: ['u'], sourceIds: null, suppress: true })
-  const places = ['0', 'x', '', "1'", '99999999999999999999', '9999999999999999999', '1\0', -1, 1.5, null]
-  for (const place of places) {
-    for (const list of [
-      (cursor: unknown[]) => store.deletions.list({}, { limit: 1, cursor: JSON.stringify(['d', ...cursor]) }),
-      (cursor: unknown[]) => store.deletions.suppressions({}, { limit: 1, cursor: JSON.stringify(['u', ...cursor, '']) }),
-      (cursor: unknown[]) => store.deletions.targets(id, {}, { limit: 1, cursor: JSON.stringify(['t', 0, 0, ...cursor, 0]) }),
-    ]) {
-      await assert.rejects(list([place]), { name: 'InvalidCursor' }, JSON.stringify(place))
-    }
-  }
-  const anywhere = JSON.stringify(['u', '1000000000000000000', 'any\0\ud800\\'])
-  assert.equal((await store.deletions.suppressions({}, { limit: 1, cursor: anywhere })).data.length, 1)
-  assert.equal(await store.deletions.one('del_\0'), undefined)
-  assert.equal(await store.deletions.unsuppress('u', 'src_\0'), 0)
-  await assert.rejects(store.deletions.suppress({ userIds: ['u'], sourceIds: ['src_\0'] }), /unknown source/)
 })
 
 test('a deletion waits for dead letters of the user that are being written, and purges them', async (t) => {
