@@ -1,5 +1,6 @@
 // A third kind of destination in the service is one folder and one entry, added to a copy of the sources. Without the entry, the compiler names
-// the registry and nothing else. With it, everything compiles, and the kind is created, shown, sent to, retried, replayed, exported and applied.
+// the registry and nothing else. With it, everything compiles, and the kind is created, shown, sent to, retried, replayed, previewed,
+// tested, diagnosed, exported and applied.
 
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
@@ -52,7 +53,7 @@ suite('a third kind of destination', () => {
     assert.deepEqual(compilerErrors(), [])
   })
 
-  test('is created, shown by the command line, sent to, retried, replayed, exported and applied', async () => {
+  test('is created, shown by the command line, sent to, retried, replayed, previewed, tested, diagnosed, exported and applied', async () => {
     enter()
     const { createApp } = (await import(join(server, 'src', 'app.ts'))) as typeof AppModule
     const read = readConfig({ SWITCHYARD_PORT: '0', SWITCHYARD_ADMIN_TOKEN: TOKEN, ...place.env })
@@ -100,6 +101,17 @@ suite('a third kind of destination', () => {
     await eventually(
       async () => counts.get('all'),
       (count) => count === 6,
+    )
+
+    const message = { type: 'track', event: 'Counted', userId: 'u' }
+    const { summary } = await api<{ summary: { sent: number } }>(`/destinations/${id}/preview`, { message })
+    assert.deepEqual([summary.sent, counts.get('all')], [1, 6], 'a preview counts nothing')
+    assert.match(await switchyard('destinations', 'test', id), /^Test passed\.$/m)
+    const { checks } = await api<{ checks: { destinationId: string | null; name: string; state: string }[] }>('/diagnostics')
+    const own = checks.filter(({ destinationId }) => destinationId === id)
+    assert.deepEqual(
+      own.map(({ name, state }) => [name, state]),
+      [['destination', 'good']],
     )
 
     const file = join(copy, 'configuration.yaml')
