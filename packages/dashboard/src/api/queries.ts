@@ -21,6 +21,14 @@ export const queryClient = new QueryClient({
   },
 })
 
+/** What pages need of a query. */
+export interface QueryState<T = unknown> {
+  data: T | undefined
+  error: ApiProblem | null
+  isPending: boolean
+  refetch: () => unknown
+}
+
 type Getting = Extract<Operation, `GET ${string}`>
 
 /** `everyMs`: how often the query is refreshed while it is shown. A function gets the last response and returns undefined to stop. */

@@ -1,5 +1,5 @@
 // One attempt of a delivery or of a test: the URL, the status or the error, how long it took, the start of the response body, and what was printed.
-// The kinds of destinations say what differs between them (kinds/*/attempt.tsx).
+// The kinds of destinations say what differs between them (kinds/*/summary.tsx).
 
 import { Box, Group, Stack } from '@mantine/core'
 import type { ReactNode } from 'react'

@@ -2,9 +2,9 @@
 // if the action fails, and close on success.
 
 import { Alert, Button, type ButtonProps, Group, Modal, type ModalProps, Stack, TextInput } from '@mantine/core'
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { ApiProblem } from '../api/client.ts'
-import { entered } from './inputs.tsx'
+import { entered, Form } from './inputs.tsx'
 import { LongText, SecondaryButton } from './styled.tsx'
 
 /** Runs the action of a dialog: closes it on success, and has the error of the API otherwise. */
@@ -119,26 +119,25 @@ interface FormDialogProps extends Pick<ModalProps, 'size' | 'centered'> {
   /** The label of the button that saves. */
   verb: string
   isReady?: boolean
-  /** Rejects with the error of the API. Undefined if nothing was sent, and the dialog stays open. */
-  onSubmit: () => Promise<unknown> | undefined
+  /** Rejects with the error of the API. If it returns no promise, nothing was sent, and the dialog stays open. */
+  onSubmit: () => unknown
   children: ReactNode
 }
 
 export function FormDialog({ opened = true, onClose, title, verb, isReady = true, onSubmit, children, ...modal }: FormDialogProps) {
   const { isBusy, problem, close, run } = useAction(onClose)
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
+  const submit = (): void => {
     const saved = onSubmit()
-    if (saved !== undefined) void run(() => saved)
+    if (saved instanceof Promise) void run(() => saved)
   }
   return (
-    <Modal opened={opened} onClose={close} title={title} {...modal}>
-      <form onSubmit={submit} noValidate>
+    <Modal opened={opened} onClose={close} title={title} closeButtonProps={{ 'aria-label': 'Close' }} {...modal}>
+      <Form onSubmit={submit}>
         <Stack>
           {children}
           <DialogEnd verb={verb} loading={isBusy} disabled={!isReady} problem={problem} onCancel={close} />
         </Stack>
-      </form>
+      </Form>
     </Modal>
   )
 }

@@ -14,10 +14,19 @@ import {
   type TextInputProps,
   Tooltip,
 } from '@mantine/core'
-import { type Ref, useEffect, useState } from 'react'
+import { type ComponentProps, type FormEvent, type Ref, useEffect, useState } from 'react'
 import { isoTime, localTime } from '../url/local-time.ts'
 import { changeSearch, type Param, useParam } from '../url/url-state.ts'
 import { DeletionIcon } from './icons.tsx'
+
+/** A form that the page sends itself. */
+export function Form({ onSubmit, ...props }: Omit<ComponentProps<'form'>, 'onSubmit'> & { onSubmit: () => unknown }) {
+  const submit = (event: FormEvent): void => {
+    event.preventDefault()
+    void onSubmit()
+  }
+  return <form noValidate {...props} onSubmit={submit} />
+}
 
 /** Removes a row of inputs that have labels. */
 export function RemoveButton({ label, onClick }: { label: string; onClick: () => void }) {

@@ -5,9 +5,10 @@ import { Alert, Box, Button, Group, Paper, SimpleGrid, Skeleton, Stack, Tabs, Te
 import { useDocumentTitle } from '@mantine/hooks'
 import { Fragment, type ReactNode, useId } from 'react'
 import type { ApiProblem } from '../api/client.ts'
-import { type Answer, useApi, usePersistentProblem } from '../api/queries.ts'
+import { type Answer, type QueryState, useApi, usePersistentProblem } from '../api/queries.ts'
 import { usePathPart, useSearchState } from '../url/url-state.ts'
-import { LinkButton, LongText, Note, SectionTitle, SmallNote } from './styled.tsx'
+import { clearFilters } from './inputs.tsx'
+import { LinkButton, LongText, Note, SecondaryButton, SectionTitle, SmallNote } from './styled.tsx'
 
 interface PageProps extends Titled {
   /** The page that this one belongs to, instead of actions. */
@@ -136,9 +137,11 @@ interface EmptyProps {
   children?: ReactNode
   action?: ReactNode
   link?: PageLink & { isLight?: boolean }
+  /** Parameters of filters, which a button removes. */
+  filters?: readonly string[]
 }
 
-export function Empty({ title, children, action, link }: EmptyProps) {
+export function Empty({ title, children, action, link, filters }: EmptyProps) {
   return (
     <Stack align="center" gap="xs" py="xl" ta="center">
       <SectionTitle>{title}</SectionTitle>
@@ -148,6 +151,7 @@ export function Empty({ title, children, action, link }: EmptyProps) {
         </Text>
       )}
       {action}
+      {filters && <SecondaryButton onClick={() => clearFilters(filters)}>Show all</SecondaryButton>}
       {link && (
         <LinkButton to={link.to} {...(link.isLight ? { variant: 'light', mt: 'xs' } : { variant: 'filled' })}>
           {link.label}
@@ -176,7 +180,7 @@ export function ErrorAlert({ problem, onRetry }: { problem: Pick<ApiProblem, 'me
 }
 
 interface LoadedProps<T> {
-  query: { data: T | undefined; error: ApiProblem | null; isPending: boolean; refetch: () => unknown }
+  query: QueryState<T>
   children: (data: T) => ReactNode
   lines?: number
 }

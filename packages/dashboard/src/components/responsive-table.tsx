@@ -102,8 +102,14 @@ function Cards<Row>({ rows, columns, keyOf, label }: ResponsiveTableProps<Row>) 
   )
 }
 
+interface Pages {
+  hasNextPage: boolean
+  isFetchingNextPage: boolean
+  fetchNextPage: () => unknown
+}
+
 /** The button below a list that loads the next page; nothing if there is none. */
-export function LoadMore({ list }: { list: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown } }) {
+export function LoadMore({ list }: { list: Pages }) {
   if (!list.hasNextPage) return null
   return (
     <Group justify="center">
@@ -142,15 +148,7 @@ export function FirstRows<Row>({ rows, first = 50, children }: FirstRowsProps<Ro
 }
 
 export interface LoadedListProps {
-  list: {
-    rows: readonly unknown[]
-    problem: ApiProblem | null
-    isPending: boolean
-    refetch: () => unknown
-    hasNextPage: boolean
-    isFetchingNextPage: boolean
-    fetchNextPage: () => unknown
-  }
+  list: Pages & { rows: readonly unknown[]; problem: ApiProblem | null; isPending: boolean; refetch: () => unknown }
   /** Shown while there are no rows. */
   empty: ReactNode
   /** While it is loading. */
@@ -168,5 +166,19 @@ export function LoadedList({ list, empty, lines = 4, label = 'Loading', children
       {children}
       <LoadMore list={list} />
     </>
+  )
+}
+
+interface LoadedTableProps<Row> extends Omit<LoadedListProps, 'children'>, Omit<ResponsiveTableProps<Row>, 'rows' | 'keyOf'> {
+  list: LoadedListProps['list'] & { rows: readonly Row[] }
+  label: string
+}
+
+/** A loaded list of things with ids, as a table. */
+export function LoadedTable<Row extends { id: string }>({ list, columns, label, ...props }: LoadedTableProps<Row>) {
+  return (
+    <LoadedList list={list} label={`Loading ${label.toLowerCase()}`} {...props}>
+      <ResponsiveTable rows={list.rows} columns={columns} keyOf={({ id }) => id} label={label} />
+    </LoadedList>
   )
 }

@@ -1,6 +1,6 @@
 // Text, links, times, labels and buttons in the styles that pages share. A page that needs another style uses Mantine's component.
 
-import { Anchor, type AnchorProps, Badge, Button, type ButtonProps, Code, Text, Title, Tooltip } from '@mantine/core'
+import { Anchor, type AnchorProps, Badge, Button, type ButtonProps, Code, Text, type TextProps, Title, Tooltip } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { ago, dateTime, duration, preciseTime } from '../text/format.ts'
@@ -108,13 +108,18 @@ export function Time({ at, relative = false, precise = false, size = 'sm' }: Tim
         –
       </Text>
     )
+  return <Instant at={at} size={size} text={relative ? ago(at) : precise ? preciseTime(at) : dateTime(at)} />
+}
+
+/** A text about a time, with the time itself in a tooltip. */
+function Instant({ at, text, ...props }: { at: string; text: string } & TextProps) {
   return (
     <Tooltip
       label={`${dateTime(at)} · ${new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')}`}
       events={{ hover: true, focus: true, touch: true }}
     >
-      <Text component="time" dateTime={at} span size={size} tabIndex={0} style={{ whiteSpace: 'nowrap' }}>
-        {relative ? ago(at) : precise ? preciseTime(at) : dateTime(at)}
+      <Text component="time" dateTime={at} span tabIndex={0} style={{ whiteSpace: 'nowrap' }} {...props}>
+        {text}
       </Text>
     </Tooltip>
   )
@@ -140,14 +145,6 @@ export function Countdown({ at, size = 'sm', prefix = '' }: { at: string | null;
       </Text>
     )
   const leftMs = Date.parse(at) - nowMs
-  return (
-    <Tooltip
-      label={`${dateTime(at)} · ${new Date(at).toISOString().replace('T', ' ').replace('Z', ' UTC')}`}
-      events={{ hover: true, focus: true, touch: true }}
-    >
-      <Text component="time" dateTime={at} span size={size} tabIndex={0} style={{ whiteSpace: 'nowrap', fontWeight: 'inherit' }}>
-        {leftMs <= 0 ? 'due now' : `${prefix}in ${duration(Math.ceil(leftMs / 1_000) * 1_000)}`}
-      </Text>
-    </Tooltip>
-  )
+  const text = leftMs <= 0 ? 'due now' : `${prefix}in ${duration(Math.ceil(leftMs / 1_000) * 1_000)}`
+  return <Instant at={at} size={size} text={text} fw="inherit" />
 }

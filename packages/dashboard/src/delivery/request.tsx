@@ -8,6 +8,7 @@ import { SmallButton, SmallNote, ViewLink } from '../components/styled.tsx'
 import { useSession } from '../session/session.tsx'
 import { BODY_FILE, curlOf, signaturesIn } from '../text/curl.ts'
 import { bytes } from '../text/format.ts'
+import { parsedJson } from '../text/json-tokens.ts'
 import { changeSearch, useSearchState } from '../url/url-state.ts'
 
 type Delivery = Answer<'GET /api/deliveries/{id}'>
@@ -101,7 +102,7 @@ export function RequestView({ request, url, method = 'POST' }: { request: Reques
 function Body({ text }: { text: string }) {
   const [params] = useSearchState()
   const isRaw = params.get('body') === 'raw'
-  const value = useMemo(() => parsed(text), [text])
+  const value = useMemo(() => parsedJson(text), [text])
   return (
     <Stack gap="xs">
       <Group gap="xs">
@@ -166,12 +167,4 @@ function SaveButton({ name, text }: { name: string; text: string }) {
       Save {name} ({bytes(new TextEncoder().encode(text).length)})
     </SmallButton>
   )
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -7,6 +7,7 @@ import { Copyable } from '../components/copyable.tsx'
 import { Loaded, Loading, Page } from '../components/page.tsx'
 import { Note } from '../components/styled.tsx'
 import { useSession } from '../session/session.tsx'
+import { capitalized } from '../text/format.ts'
 import { useSearchState } from '../url/url-state.ts'
 import { DestinationActions } from './actions.tsx'
 import { statusOf } from './destination-status.ts'
@@ -73,7 +74,7 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
         <Tabs.List mb="md">
           {names.map((value) => (
             <Tabs.Tab key={value} value={value} px={{ base: 6, xs: 'md' }}>
-              {value.charAt(0).toUpperCase() + value.slice(1)}
+              {capitalized(value)}
             </Tabs.Tab>
           ))}
         </Tabs.List>

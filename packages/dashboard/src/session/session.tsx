@@ -4,11 +4,11 @@
 import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Title } from '@mantine/core'
 import { useDocumentTitle } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
-import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useState } from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
 import { type ApiProblem, call, listenForLogout, type Schemas } from '../api/client.ts'
 import { commandFor, withCommand } from '../api/commands.ts'
 import { useApi } from '../api/queries.ts'
-import { entered } from '../components/inputs.tsx'
+import { entered, Form } from '../components/inputs.tsx'
 import { ErrorAlert, Loading } from '../components/page.tsx'
 import { Note, SmallNote } from '../components/styled.tsx'
 
@@ -94,8 +94,7 @@ function Login({ hasExpired, onLogin }: { hasExpired: boolean; onLogin: () => vo
   const [token, setToken] = useState('')
   const [problem, setProblem] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault()
+  const submit = async (): Promise<void> => {
     setBusy(true)
     setProblem(null)
     try {
@@ -111,7 +110,7 @@ function Login({ hasExpired, onLogin }: { hasExpired: boolean; onLogin: () => vo
   return (
     <Center mih="100dvh" p="md" component="main">
       <Paper withBorder p="xl" w={440} maw="100%">
-        <form onSubmit={(event) => void submit(event)}>
+        <Form onSubmit={submit}>
           <Stack>
             <Title order={1} size="h2">
               Switchyard
@@ -139,7 +138,7 @@ function Login({ hasExpired, onLogin }: { hasExpired: boolean; onLogin: () => vo
               </Anchor>
             </SmallNote>
           </Stack>
-        </form>
+        </Form>
       </Paper>
     </Center>
   )

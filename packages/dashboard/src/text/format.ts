@@ -17,11 +17,15 @@ export function plural(value: number, one: string, many = /[^aeiou]y$/.test(one)
   return `${number.format(value)} ${value === 1 ? one : many}`
 }
 
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
 export function share(value: number): string {
   return percent.format(value)
 }
 
-const UNITS: readonly [name: string, ms: number][] = [
+export const UNITS: readonly [name: string, ms: number][] = [
   ['d', 86_400_000],
   ['h', 3_600_000],
   ['min', 60_000],

@@ -1,4 +1,4 @@
-// Splits JSON text into tokens for syntax colours. Pure, in one pass, and only for the output of JSON.stringify.
+// Parses JSON, and splits it into tokens for syntax colours: in one pass, and only for the output of JSON.stringify. Pure.
 
 export type TokenKind = 'name' | 'string' | 'number' | 'word' | 'plain'
 export type Token = readonly [kind: TokenKind, text: string]
@@ -20,4 +20,13 @@ export function jsonTokens(text: string): Token[] {
   }
   if (end < text.length) tokens.push(['plain', text.slice(end)])
   return tokens
+}
+
+/** Undefined if the text is not JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { CodeBlock, Json } from '../../components/copyable.tsx'
 import { ErrorAlert, Loading } from '../../components/page.tsx'
 import { LongCode, LongText, Note, SectionTitle, SmallButton, SmallNote, SmallTag, Strong, Time } from '../../components/styled.tsx'
+import { parsedJson } from '../../text/json-tokens.ts'
 import classes from './content.module.css'
 import { countsText, detailOf, KIND_COLORS, kindOf, type PreviewEntry, requestsOf, titleOf } from './preview-rows.ts'
 import type { ContentState, PreviewState } from './use-content.ts'
@@ -130,11 +131,6 @@ function Comparison({ entry }: { entry: PreviewEntry }) {
 }
 
 function Body({ text }: { text: string }) {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return <Json text={text} label="the body after" maxHeight={420} />
-  }
-  return <Json value={value} label="the body after" maxHeight={420} />
+  const value = parsedJson(text)
+  return <Json {...(value === undefined ? { text } : { value })} label="the body after" maxHeight={420} />
 }

@@ -3,10 +3,10 @@
 
 import { Accordion, Alert, Button, Group, MultiSelect, Paper, Stack, Switch, Text, TextInput } from '@mantine/core'
 import { useWindowEvent } from '@mantine/hooks'
-import { type FormEvent, type ReactNode, useRef, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import { ApiProblem } from '../../api/client.ts'
 import { useList } from '../../api/queries.ts'
-import { entered, ticked } from '../../components/inputs.tsx'
+import { entered, Form, ticked } from '../../components/inputs.tsx'
 import { LongNote, Note, SecondaryButton, SectionTitle, SmallTag } from '../../components/styled.tsx'
 import { BAD } from '../status-view.tsx'
 import { type Draft, isChanged, messageAtField } from './draft.ts'
@@ -56,7 +56,7 @@ export function DestinationForm<Edited extends Draft>(props: FormProps<Edited>) 
     useForm(props)
   const fields = { draft, state }
   return (
-    <form ref={element} onSubmit={(event) => void submit(event)} noValidate aria-label={isNew ? 'New destination' : 'Settings'}>
+    <Form ref={element} onSubmit={submit} aria-label={isNew ? 'New destination' : 'Settings'}>
       <Stack gap="lg" maw={860}>
         <Paper withBorder p="md">
           <Stack>
@@ -115,7 +115,7 @@ export function DestinationForm<Edited extends Draft>(props: FormProps<Edited>) 
           </Group>
         )}
       </Stack>
-    </form>
+    </Form>
   )
 }
 
@@ -158,8 +158,7 @@ function useForm<Edited extends Draft>({ form, id, initial, isReadOnly, onSave }
     // Waits until the fields and their problems are rendered.
     setTimeout(() => element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(), 250)
   }
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault()
+  const submit = async (): Promise<void> => {
     setSubmitted(true)
     if (problems.size > 0) return reveal([...problems.keys()])
     setBusy(true)

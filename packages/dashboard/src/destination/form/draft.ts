@@ -4,6 +4,7 @@
 
 import { FIELDS } from '../../api/rules.ts'
 import type { Operations } from '../../api/types.ts'
+import { capitalized } from '../../text/format.ts'
 import type { Destination } from '../kind.ts'
 import { parseDuration, writeDuration } from './durations.ts'
 import type { RetryTimes } from './retry-schedule.ts'
@@ -238,7 +239,7 @@ export function formFieldOf(field: string): string | null {
 /** The API's error message without the field name at its start, to be shown at the field. */
 export function messageAtField(field: string | null, message: string): string {
   const rest = field !== null && message.startsWith(`${field} `) ? message.slice(field.length + 1) : message
-  return rest.charAt(0).toUpperCase() + rest.slice(1)
+  return capitalized(rest)
 }
 
 export function replaceAt<T>(list: readonly T[], at: number, value: T): T[] {

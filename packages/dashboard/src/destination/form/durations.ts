@@ -1,5 +1,7 @@
 // Parses and writes durations as people type them: 5 s, 1h30m, 250 ms, 4 hours. Pure.
 
+import { UNITS as WRITTEN_UNITS } from '../../text/format.ts'
+
 const UNITS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,
@@ -38,13 +40,7 @@ export function writeDuration(ms: number): string {
   if (ms === 0) return '0 s'
   const parts: string[] = []
   let left = ms
-  for (const [unit, size] of [
-    ['d', 86_400_000],
-    ['h', 3_600_000],
-    ['min', 60_000],
-    ['s', 1_000],
-    ['ms', 1],
-  ] as const) {
+  for (const [unit, size] of [...WRITTEN_UNITS, ['ms', 1] as const]) {
     const whole = Math.floor(left / size)
     if (whole > 0) parts.push(`${whole} ${unit}`)
     left -= whole * size

@@ -1,10 +1,10 @@
 // Where alerts go: the destinations that are attached to the source `system`, and ways to attach another.
 
 import { Alert, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { type Schemas, useApi, useChange } from '../../api/queries.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
-import { entered } from '../../components/inputs.tsx'
+import { entered, Form } from '../../components/inputs.tsx'
 import { ErrorAlert, Loaded } from '../../components/page.tsx'
 import { Note, SecondaryButton, ViewLink } from '../../components/styled.tsx'
 import { urlProblem } from '../../kinds/webhook/form/validation.ts'
@@ -61,13 +61,12 @@ function Attach({ destinations }: { destinations: readonly Schemas['Destination'
   const [id, setId] = useState('')
   const chosen = destinations.find((each) => each.id === id)
   if (destinations.length === 0) return null
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
+  const submit = (): void => {
     if (chosen === undefined) return
     attach.mutate({ params: { id: chosen.id }, body: { sourceIds: [...chosen.sourceIds, SYSTEM] } }, { onSuccess: () => setId('') })
   }
   return (
-    <form onSubmit={submit} aria-label="Send alerts to an existing destination">
+    <Form onSubmit={submit} aria-label="Send alerts to an existing destination">
       <Group align="flex-end" gap="sm">
         <NativeSelect
           label="An existing destination"
@@ -81,7 +80,7 @@ function Attach({ destinations }: { destinations: readonly Schemas['Destination'
         </SecondaryButton>
       </Group>
       {attach.error !== null && <ErrorAlert problem={attach.error} />}
-    </form>
+    </Form>
   )
 }
 
@@ -90,8 +89,7 @@ function AddWebhook() {
   const [url, setUrl] = useState('')
   const [isSubmitted, setSubmitted] = useState(false)
   const problem = urlProblem(url)
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
+  const submit = (): void => {
     setSubmitted(true)
     if (problem !== null) return
     create.mutate(
@@ -105,7 +103,7 @@ function AddWebhook() {
     )
   }
   return (
-    <form onSubmit={submit} noValidate aria-label="Add a webhook for alerts">
+    <Form onSubmit={submit} aria-label="Add a webhook for alerts">
       <Group align="flex-end" gap="sm">
         <TextInput
           label="A new webhook"
@@ -123,7 +121,7 @@ function AddWebhook() {
           Add webhook
         </SecondaryButton>
       </Group>
-    </form>
+    </Form>
   )
 }
 

@@ -1,7 +1,7 @@
 // Texts about incidents, rules and mutes. Pure.
 
 import type { Schemas } from '../../api/client.ts'
-import { duration } from '../../text/format.ts'
+import { capitalized, duration } from '../../text/format.ts'
 
 export type Incident = Schemas['Incident']
 export type AlertRule = Schemas['AlertRule']
@@ -15,7 +15,7 @@ export function lasted({ since, closedAt }: Pick<Incident, 'since' | 'closedAt'>
 /** `openAfterMinutes` as `Open after minutes`. */
 export function settingLabel(name: string): string {
   const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return capitalized(words)
 }
 
 /** What a mute is about: `Destination Failing, destination CRM`. */

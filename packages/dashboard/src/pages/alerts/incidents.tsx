@@ -4,7 +4,7 @@ import { Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
 import { ParamSelect } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
-import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedTable } from '../../components/responsive-table.tsx'
 import { Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { type Incident, lasted } from './incident-text.ts'
@@ -26,37 +26,31 @@ export function Incidents() {
   return (
     <Stack>
       <ParamSelect param="state" label="State" options={STATES} maw={180} />
-      <LoadedList
+      <LoadedTable<Incident>
         list={list}
         lines={5}
-        label="Loading incidents"
         empty={
           <Empty title={state === undefined ? 'No incidents' : `No ${state} incidents`}>
             When a destination fails, a source falls silent, or something else needs your attention, it is listed here. Closed incidents are
             kept for 90 days.
           </Empty>
         }
-      >
-        <ResponsiveTable<Incident>
-          label="Incidents"
-          rows={list.rows}
-          keyOf={({ id }) => id}
-          columns={[
-            {
-              label: 'Incident',
-              cell: ({ id, event, subject }) => (
-                <ViewLink to={`/alerts/${encodeURIComponent(id)}`}>
-                  {event}: {subject.name}
-                </ViewLink>
-              ),
-            },
-            { label: 'State', cell: (incident) => <IncidentState incident={incident} />, isShort: true },
-            { label: 'What', cell: ({ message, closedMessage }) => closedMessage ?? message },
-            { label: 'Began', cell: ({ since }) => <Time at={since} relative />, isShort: true },
-            { label: 'Duration', cell: (incident) => lasted(incident, Date.now()), isShort: true },
-          ]}
-        />
-      </LoadedList>
+        label="Incidents"
+        columns={[
+          {
+            label: 'Incident',
+            cell: ({ id, event, subject }) => (
+              <ViewLink to={`/alerts/${encodeURIComponent(id)}`}>
+                {event}: {subject.name}
+              </ViewLink>
+            ),
+          },
+          { label: 'State', cell: (incident) => <IncidentState incident={incident} />, isShort: true },
+          { label: 'What', cell: ({ message, closedMessage }) => closedMessage ?? message },
+          { label: 'Began', cell: ({ since }) => <Time at={since} relative />, isShort: true },
+          { label: 'Duration', cell: (incident) => lasted(incident, Date.now()), isShort: true },
+        ]}
+      />
     </Stack>
   )
 }

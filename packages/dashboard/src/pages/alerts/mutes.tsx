@@ -1,13 +1,13 @@
 // The mutes that have not ended, and the dialog that mutes alerts of a rule, of a source or destination, or of all.
 
-import { Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { DialogEnd } from '../../components/confirm-dialog.tsx'
+import { FormDialog } from '../../components/confirm-dialog.tsx'
 import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert } from '../../components/page.tsx'
-import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedTable } from '../../components/responsive-table.tsx'
 import { SecondaryButton, SmallButton, Time } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { type Incident, MUTE_MINUTES, type Mute, muteScope } from './incident-text.ts'
@@ -29,37 +29,32 @@ export function Mutes() {
         </Group>
       )}
       {end.error !== null && <ErrorAlert problem={end.error} />}
-      <LoadedList
+      <LoadedTable<Mute>
         list={list}
         lines={3}
         empty={<Empty title="Nothing is muted">To mute the alerts about one source or destination, open an incident about it.</Empty>}
-      >
-        <ResponsiveTable<Mute>
-          label="Mutes"
-          rows={list.rows}
-          keyOf={({ id }) => id}
-          columns={[
-            { label: 'Muted', cell: (mute) => muteScope(mute, events, nameOf) },
-            { label: 'Until', cell: ({ until }) => <Time at={until} /> },
-            { label: 'By', cell: ({ createdBy }) => createdBy.name },
-            { label: 'Note', cell: ({ note }) => note ?? '–' },
-            {
-              label: 'Actions',
-              isActions: true,
-              cell: ({ id }) => (
-                <SecondaryButton
-                  size="compact-xs"
-                  disabled={!isAdmin}
-                  onClick={() => end.mutate({ params: { id } })}
-                  loading={end.isPending && end.variables?.params.id === id}
-                >
-                  End
-                </SecondaryButton>
-              ),
-            },
-          ]}
-        />
-      </LoadedList>
+        label="Mutes"
+        columns={[
+          { label: 'Muted', cell: (mute) => muteScope(mute, events, nameOf) },
+          { label: 'Until', cell: ({ until }) => <Time at={until} /> },
+          { label: 'By', cell: ({ createdBy }) => createdBy.name },
+          { label: 'Note', cell: ({ note }) => note ?? '–' },
+          {
+            label: 'Actions',
+            isActions: true,
+            cell: ({ id }) => (
+              <SecondaryButton
+                size="compact-xs"
+                disabled={!isAdmin}
+                onClick={() => end.mutate({ params: { id } })}
+                loading={end.isPending && end.variables?.params.id === id}
+              >
+                End
+              </SecondaryButton>
+            ),
+          },
+        ]}
+      />
       <MuteDialog opened={isOpen} onClose={() => setOpen(false)} />
     </Stack>
   )
@@ -77,35 +72,26 @@ export function MuteDialog({ opened, onClose, incident }: { opened: boolean; onC
   const [minutes, setMinutes] = useState('60')
   const [note, setNote] = useState('')
   const close = (): void => {
-    create.reset()
     setNote('')
     onClose()
   }
   const { kind, id } = incident?.subject ?? {}
   const about = kind === 'source' ? { sourceId: id } : kind === 'destination' ? { destinationId: id } : {}
-  const mute = (): void =>
-    create.mutate(
-      { body: { minutes: Number(minutes), ...about, ...(incident && { rule: incident.rule }), ...(note === '' ? {} : { note }) } },
-      { onSuccess: close },
-    )
+  const body = { minutes: Number(minutes), ...about, ...(incident && { rule: incident.rule }), ...(note === '' ? {} : { note }) }
   return (
-    <Modal opened={opened} onClose={close} title="Mute alerts" centered closeButtonProps={{ 'aria-label': 'Close' }}>
-      <Stack>
-        <Text size="sm">
-          {incident === undefined
-            ? 'No alert is sent until the mute ends.'
-            : `No alert “${incident.event}” about ${incident.subject.name} is sent until the mute ends.`}{' '}
-          Incidents are still recorded. If an incident is still open when the mute ends, its alert is sent then.
-        </Text>
-        <NativeSelect
-          label="For"
-          {...entered(minutes, setMinutes)}
-          data={MUTE_MINUTES.map(([value, label]) => ({ value: String(value), label }))}
-        />
-        <TextInput label="Note" description="Why, for other people. Optional." maxLength={500} {...entered(note, setNote)} />
-        {create.error !== null && <ErrorAlert problem={create.error} />}
-        <DialogEnd verb="Mute" problem={null} loading={create.isPending} onCancel={close} onConfirm={mute} />
-      </Stack>
-    </Modal>
+    <FormDialog opened={opened} onClose={close} title="Mute alerts" verb="Mute" onSubmit={() => create.mutateAsync({ body })} centered>
+      <Text size="sm">
+        {incident === undefined
+          ? 'No alert is sent until the mute ends.'
+          : `No alert “${incident.event}” about ${incident.subject.name} is sent until the mute ends.`}{' '}
+        Incidents are still recorded. If an incident is still open when the mute ends, its alert is sent then.
+      </Text>
+      <NativeSelect
+        label="For"
+        {...entered(minutes, setMinutes)}
+        data={MUTE_MINUTES.map(([value, label]) => ({ value: String(value), label }))}
+      />
+      <TextInput label="Note" description="Why, for other people. Optional." maxLength={500} {...entered(note, setNote)} />
+    </FormDialog>
   )
 }

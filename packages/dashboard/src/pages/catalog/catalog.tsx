@@ -11,7 +11,7 @@ import { IntegrationTile, Tile } from '../../components/integration-tile.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { ParamCombobox } from '../../components/param-combobox.tsx'
 import { FoundCount } from '../../components/responsive-table.tsx'
-import { LinkButton, LongText, Note, SecondaryButton, SectionTitle, SmallNote } from '../../components/styled.tsx'
+import { LinkButton, LongText, Note, SectionTitle, SmallNote } from '../../components/styled.tsx'
 import type { AddCard } from '../../destination/kind.ts'
 import { KINDS } from '../../kinds/kinds.tsx'
 import { useCommand, useSession } from '../../session/session.tsx'
@@ -49,7 +49,7 @@ export default function CatalogPage() {
 }
 
 function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const text = params.get('q') ?? ''
   const auth = params.get('auth') ?? ''
   const wanted = useDeferredValue(text)
@@ -81,10 +81,7 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
       </Group>
       <FoundCount found={shown.length} total={entries.length} word="integration" />
       {shown.length === 0 && kinds.length === 0 ? (
-        <Empty
-          title="No matching integration"
-          action={<SecondaryButton onClick={() => change({ q: null, auth: null }, { replace: true })}>Show all</SecondaryButton>}
-        >
+        <Empty title="No matching integration" filters={['q', 'auth']}>
           A webhook can send to any HTTP API: you choose its method, path, headers and body.
         </Empty>
       ) : (

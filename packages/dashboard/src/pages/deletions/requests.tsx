@@ -5,7 +5,7 @@ import { useLocation } from 'wouter'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { Empty } from '../../components/page.tsx'
-import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedTable } from '../../components/responsive-table.tsx'
 import { LongStrong, Time, ViewLink } from '../../components/styled.tsx'
 import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
@@ -23,7 +23,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
   return (
     <Stack>
       <StateAndUser />
-      <LoadedList
+      <LoadedTable
         list={list}
         empty={
           isFiltered ? (
@@ -35,25 +35,20 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
             </Empty>
           )
         }
-      >
-        <ResponsiveTable
-          label="Deletion requests"
-          rows={list.rows}
-          keyOf={({ id }) => id}
-          columns={[
-            {
-              label: 'Request',
-              cell: ({ id, userCount }) => <ViewLink to={`/deletions/${encodeURIComponent(id)}`}>{plural(userCount, 'user')}</ViewLink>,
-              isShort: true,
-            },
-            { label: 'Requested', cell: ({ createdAt }) => <Time at={createdAt} /> },
-            { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
-            { label: 'Sources', cell: ({ sourceIds }) => joinNames(sourceIds.map((id) => names.sources.get(id) ?? id)) },
-            { label: 'New messages', cell: ({ suppress }) => (suppress ? 'dropped' : 'accepted') },
-            { label: 'Deleted', cell: ({ purged }) => plural(purged, 'message'), isShort: true },
-          ]}
-        />
-      </LoadedList>
+        label="Deletion requests"
+        columns={[
+          {
+            label: 'Request',
+            cell: ({ id, userCount }) => <ViewLink to={`/deletions/${encodeURIComponent(id)}`}>{plural(userCount, 'user')}</ViewLink>,
+            isShort: true,
+          },
+          { label: 'Requested', cell: ({ createdAt }) => <Time at={createdAt} /> },
+          { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
+          { label: 'Sources', cell: ({ sourceIds }) => joinNames(sourceIds.map((id) => names.sources.get(id) ?? id)) },
+          { label: 'New messages', cell: ({ suppress }) => (suppress ? 'dropped' : 'accepted') },
+          { label: 'Deleted', cell: ({ purged }) => plural(purged, 'message'), isShort: true },
+        ]}
+      />
       <NewDeletion opened={isForm} onClose={onCloseForm} />
     </Stack>
   )

@@ -1,9 +1,9 @@
 // Asks for users and sources, for a deletion or a suppression. The caller renders what will happen, which the user then confirms.
 
-import { Alert, Checkbox, Modal, MultiSelect, Stack, Text, Textarea } from '@mantine/core'
+import { Alert, Checkbox, MultiSelect, Text, Textarea } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useApi } from '../../api/queries.ts'
-import { ConfirmDialog, DialogEnd } from '../../components/confirm-dialog.tsx'
+import { ConfirmDialog, FormDialog } from '../../components/confirm-dialog.tsx'
 import { entered, ticked } from '../../components/inputs.tsx'
 import { plural } from '../../text/format.ts'
 import { parseUserIds, usersProblem } from './users.ts'
@@ -50,50 +50,48 @@ export function UserForm(props: UserFormProps) {
   }
   return (
     <>
-      <Modal opened={opened && !isConfirming} onClose={close} title={title} size="lg">
-        <form
-          onSubmit={(event) => {
-            event.preventDefault()
-            setConfirming(true)
-          }}
-        >
-          <Stack>
-            <Text size="sm">{about}</Text>
-            <Textarea
-              label="User ids"
-              description={userIds.length === 0 ? 'One per line.' : `One per line: ${plural(userIds.length, 'user')}.`}
-              {...entered(text, setText)}
-              autosize
-              minRows={3}
-              maxRows={12}
-              spellCheck={false}
-              error={problem}
-              data-autofocus
-              required
-            />
-            <MultiSelect
-              label="Sources"
-              description="Leave empty for all sources."
-              data={(sources.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-              value={sourceIds}
-              onChange={setSourceIds}
-              placeholder={sourceIds.length === 0 ? 'All sources' : ''}
-              searchable
-              clearable
-              comboboxProps={{ withinPortal: true }}
-            />
-            {sources.error !== null && <Alert color="red">Could not load sources: {sources.error.message}</Alert>}
-            {hasSuppressOption && (
-              <Checkbox
-                label="Also drop new messages from these users"
-                description="Otherwise their new messages are stored and delivered as usual."
-                {...ticked(suppress, setSuppress)}
-              />
-            )}
-            <DialogEnd verb={next} problem={null} disabled={userIds.length === 0 || problem !== null} onCancel={close} />
-          </Stack>
-        </form>
-      </Modal>
+      <FormDialog
+        opened={opened && !isConfirming}
+        onClose={close}
+        title={title}
+        verb={next}
+        isReady={userIds.length > 0 && problem === null}
+        onSubmit={() => setConfirming(true)}
+        size="lg"
+      >
+        <Text size="sm">{about}</Text>
+        <Textarea
+          label="User ids"
+          description={userIds.length === 0 ? 'One per line.' : `One per line: ${plural(userIds.length, 'user')}.`}
+          {...entered(text, setText)}
+          autosize
+          minRows={3}
+          maxRows={12}
+          spellCheck={false}
+          error={problem}
+          data-autofocus
+          required
+        />
+        <MultiSelect
+          label="Sources"
+          description="Leave empty for all sources."
+          data={(sources.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+          value={sourceIds}
+          onChange={setSourceIds}
+          placeholder={sourceIds.length === 0 ? 'All sources' : ''}
+          searchable
+          clearable
+          comboboxProps={{ withinPortal: true }}
+        />
+        {sources.error !== null && <Alert color="red">Could not load sources: {sources.error.message}</Alert>}
+        {hasSuppressOption && (
+          <Checkbox
+            label="Also drop new messages from these users"
+            description="Otherwise their new messages are stored and delivered as usual."
+            {...ticked(suppress, setSuppress)}
+          />
+        )}
+      </FormDialog>
       <ConfirmDialog
         opened={opened && isConfirming}
         onClose={() => setConfirming(false)}

@@ -9,7 +9,7 @@ import { ParamInput } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { ParamCombobox } from '../../components/param-combobox.tsx'
 import { FirstRows, FoundCount } from '../../components/responsive-table.tsx'
-import { LinkButton, NameLink, SecondaryButton, SmallNote } from '../../components/styled.tsx'
+import { LinkButton, NameLink, SmallNote } from '../../components/styled.tsx'
 import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from '../../destination/destination-status.ts'
 import type { Destination } from '../../destination/kind.ts'
 import { BacklogView, BreakerView, type DestinationHealth, Latency, StatusBadge, Success } from '../../destination/status-view.tsx'
@@ -58,7 +58,7 @@ export default function DestinationsPage() {
 }
 
 function Found({ rows, healthProblem }: { rows: readonly Row[]; healthProblem: ApiProblem | null }) {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const isNarrow = useMediaQuery('(max-width: 62em)', undefined, { getInitialValueInEffect: false })
   const text = params.get('q') ?? ''
   const state = params.get('state') ?? ''
@@ -76,10 +76,7 @@ function Found({ rows, healthProblem }: { rows: readonly Row[]; healthProblem: A
       )}
       <FoundCount found={found.length} total={rows.length} word="destination" />
       {found.length === 0 ? (
-        <Empty
-          title="No matching destinations"
-          action={<SecondaryButton onClick={() => change({ q: null, state: null })}>Show all</SecondaryButton>}
-        >
+        <Empty title="No matching destinations" filters={['q', 'state']}>
           No destination has this name or URL and this status.
         </Empty>
       ) : (

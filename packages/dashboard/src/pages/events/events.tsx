@@ -10,7 +10,7 @@ import { nameOptions, ParamInput, ParamSelect } from '../../components/inputs.ts
 import { Empty, Page } from '../../components/page.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
-import { NameLink, Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
+import { NameLink, Note, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { eventTitle, plannedText } from './event-text.ts'
@@ -26,7 +26,7 @@ const ORDERS = [
 const TYPING_MS = 200
 
 export default function EventsPage() {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const { sources } = useNames()
   const text = params.get('q') ?? ''
   const [q] = useDebouncedValue(text.trim(), TYPING_MS)
@@ -76,10 +76,7 @@ export default function EventsPage() {
             lines={6}
             label="Loading events"
             empty={
-              <Empty
-                title="No events match the filters"
-                action={<SecondaryButton onClick={() => change({ q: null, sourceId: null, type: null })}>Show all</SecondaryButton>}
-              >
+              <Empty title="No events match the filters" filters={FILTERS}>
                 The search finds text in the names of track events and in types. Events that were not seen for 90 days are not listed.
               </Empty>
             }

@@ -2,7 +2,7 @@
 // summary of the state, and how soon to refresh. Pure.
 
 import type { Answer } from '../../api/client.ts'
-import { plural } from '../../text/format.ts'
+import { capitalized, plural } from '../../text/format.ts'
 
 export type MessageStory = Answer<'GET /api/messages/{id}'>
 export type StoryEntry = MessageStory['story'][number]
@@ -104,15 +104,10 @@ export function summaryOf({ deliveries, skips, purged }: Pick<MessageStory, 'del
         : delivered === states.length
           ? `all ${states.length} destinations`
           : `${delivered} of ${states.length} destinations`
-    const parts = [
-      delivered === 0 ? '' : `delivered to ${to}`,
-      part(of('pending'), 'pending', 'pending'),
-      part(of('failed'), 'failed', 'failed'),
-      part(of('expired'), 'expired', 'expired'),
-      part(of('cancelled'), 'cancelled', 'cancelled'),
-    ]
+    const others = ['pending', 'failed', 'expired', 'cancelled'].filter((state) => of(state) > 0)
+    const parts = [...(delivered === 0 ? [] : [`delivered to ${to}`]), ...others.map((state) => `${of(state)} ${state}`)]
     const only = states.length === 1 && delivered === 0 ? SINGLE[states[0] as string] : undefined
-    sentences.push(only ?? `${capital(parts.filter((text) => text !== '').join(', '))}.`)
+    sentences.push(only ?? `${capitalized(parts.join(', '))}.`)
     const skipped = skips.filter(({ destinationId }) => destinationId !== null).length
     if (skipped > 0) sentences.push(`Not sent to ${plural(skipped, 'other destination')}; the timeline below shows why.`)
   }
@@ -125,14 +120,6 @@ const SINGLE: Readonly<Record<string, string>> = {
   failed: 'Delivery to its destination failed. It is not retried automatically.',
   expired: 'The delivery expired: its retry window ended.',
   cancelled: 'The delivery was cancelled.',
-}
-
-function part(count: number, one: string, many: string): string {
-  return count === 0 ? '' : `${count} ${count === 1 ? one : many}`
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** The title of a message: its type, and its event if it has one. */

@@ -3,8 +3,8 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { useRef } from 'react'
-import type { Answer, ApiProblem, Schemas } from '../../api/client.ts'
-import { useApi, useStatsOf } from '../../api/queries.ts'
+import type { Answer, Schemas } from '../../api/client.ts'
+import { type QueryState, useApi, useStatsOf } from '../../api/queries.ts'
 import { useNow } from '../../components/styled.tsx'
 import { type AttentionInput, expiredIn, findAttention, followHeld, followNodes, hourAndBefore } from './attention.ts'
 import { type Period, span } from './periods.ts'
@@ -18,13 +18,6 @@ const ALL = { limit: 1_000 }
 const FORGET_NODE_MS = 30 * 60_000
 /** A smaller difference from the service's clock is ignored: correcting it would change the query, and miss the cache, with every response. */
 const WRONG_CLOCK_MS = 60_000
-
-interface QueryState<T = unknown> {
-  data: T | undefined
-  error: ApiProblem | null
-  isPending: boolean
-  refetch: () => unknown
-}
 
 /** The current time of the service, correct to a minute. */
 export function useServiceNow(nodes: readonly Schemas['Node'][] | undefined, answeredAtMs: number): number {

@@ -5,7 +5,7 @@ import { useApi, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
 import { PlusIcon } from '../../components/icons.tsx'
 import { Empty, Page, PageTabs } from '../../components/page.tsx'
-import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { type Column, LoadedTable } from '../../components/responsive-table.tsx'
 import { LinkButton, NameLink, Note, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
@@ -69,9 +69,7 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
   )
   return (
     <Stack>
-      <LoadedList list={list} label="Loading plans" empty={empty}>
-        <ResponsiveTable rows={list.rows} columns={columns} keyOf={({ id }) => id} label="Tracking plans" />
-      </LoadedList>
+      <LoadedTable list={list} columns={columns} label="Tracking plans" empty={empty} />
     </Stack>
   )
 }

@@ -9,7 +9,7 @@ import { useNames } from '../../api/use-names.ts'
 import { ParamSelect, ticked } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
 import { type Column, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
-import { Note, SecondaryButton, SmallNote, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
+import { Note, SmallNote, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { useParam, useSearchState } from '../../url/url-state.ts'
@@ -20,7 +20,7 @@ import { ruleTitle } from './plan-text.ts'
 type Held = Answer<'GET /api/quarantine'>['data'][number]
 
 export function Quarantine({ planId }: { planId?: string }) {
-  const [params, change] = useSearchState()
+  const [params] = useSearchState()
   const source = params.get('source') ?? ''
   const rule = params.get('rule') ?? ''
   const list = useList('GET /api/quarantine', { query: { limit: 50, plan: planId, sourceId: source, rule }, everyMs: 10_000, keep: true })
@@ -53,10 +53,7 @@ export function Quarantine({ planId }: { planId?: string }) {
         label="Loading quarantine"
         empty={
           isFiltered ? (
-            <Empty
-              title="No messages match the filters"
-              action={<SecondaryButton onClick={() => change({ source: null, rule: null })}>Show all</SecondaryButton>}
-            />
+            <Empty title="No messages match the filters" filters={['source', 'rule']} />
           ) : (
             <Empty title="Nothing is in quarantine">
               Messages come here if they violate a rule in mode quarantine. Choose the mode on the page of a plan.

@@ -7,11 +7,12 @@ import { useDestinationNames } from '../../api/use-names.ts'
 import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { PauseIcon, PlayIcon } from '../../components/icons.tsx'
+import { Form } from '../../components/inputs.tsx'
 import { Empty, Facts, Loaded, Page } from '../../components/page.tsx'
 import { DangerButton, Note, SecondaryButton, SectionTitle, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { deliveriesAddress } from '../../delivery/filters.ts'
 import { useSession } from '../../session/session.tsx'
-import { duration, exactCount, plural } from '../../text/format.ts'
+import { capitalized, duration, exactCount, plural } from '../../text/format.ts'
 import { usePathPart } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'
 import {
@@ -214,12 +215,7 @@ function Rate({ job }: { job: Job }) {
       {hasEnded(job) ? (
         <Text size="sm">{capitalized(rateText(job.ratePerSecond))}</Text>
       ) : (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault()
-            change.mutate({ params: { id: job.id }, body: { ratePerSecond: asked } })
-          }}
-        >
+        <Form onSubmit={() => change.mutate({ params: { id: job.id }, body: { ratePerSecond: asked } })}>
           <Group align="flex-end" gap="xs">
             <NumberInput
               label="Maximum deliveries per second"
@@ -238,12 +234,8 @@ function Rate({ job }: { job: Job }) {
               Save
             </SecondaryButton>
           </Group>
-        </form>
+        </Form>
       )}
     </Stack>
   )
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

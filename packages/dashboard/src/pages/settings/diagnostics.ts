@@ -1,5 +1,7 @@
 // The results of the installation's diagnostics: names of the checks, their order, and a summary.
 
+import { capitalized } from '../../text/format.ts'
+
 export type CheckState = 'good' | 'warning' | 'bad' | 'unknown'
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -18,7 +20,7 @@ const NAMES: Readonly<Record<string, string>> = {
 /** For an unknown check, returns its name with spaces. */
 export function checkName(name: string): string {
   const words = NAMES[name] ?? name.replaceAll('_', ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return capitalized(words)
 }
 
 const ORDER: readonly CheckState[] = ['bad', 'warning', 'unknown', 'good']

@@ -1,13 +1,13 @@
 // Tokens of the control API: create, list with last use, and revoke. A new token is shown only once.
 
 import { Alert, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
 import { ConfirmButton, DialogEnd } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
-import { entered } from '../../components/inputs.tsx'
+import { entered, Form } from '../../components/inputs.tsx'
 import { Empty } from '../../components/page.tsx'
-import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { LoadedTable } from '../../components/responsive-table.tsx'
 import { DangerButton, LongText, Note, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
@@ -30,43 +30,41 @@ export default function Tokens() {
         </Button>
       </Group>
       <NeedsAdmin />
-      <LoadedList list={list} empty={<Empty title="No tokens" />}>
-        <ResponsiveTable<Token>
-          label="Control tokens"
-          rows={list.rows}
-          keyOf={({ id }) => id}
-          columns={[
-            {
-              label: 'Name',
-              cell: ({ id, name }) => (
-                <Group gap={6}>
-                  <LongText span fw={500}>
-                    {name}
-                  </LongText>
-                  {id === actor.id && (
-                    <Tag size="xs" miw="max-content">
-                      yours
-                    </Tag>
-                  )}
-                </Group>
-              ),
-            },
-            { label: 'Role', cell: ({ role }) => role, isShort: true },
-            { label: 'Created', cell: ({ createdAt }) => (createdAt === null ? 'set by SWITCHYARD_ADMIN_TOKEN' : <Time at={createdAt} />) },
-            { label: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} relative />) },
-            {
-              label: 'Audit log',
-              cell: ({ id, name }) => (
-                <ViewLink to={`/settings/audit?actor=${encodeURIComponent(id)}`} aria-label={`View actions of ${name}`}>
-                  View actions
-                </ViewLink>
-              ),
-              isShort: true,
-            },
-            { label: 'Actions', isActions: true, cell: (token) => token.createdAt !== null && <RevokeButton token={token} /> },
-          ]}
-        />
-      </LoadedList>
+      <LoadedTable<Token>
+        list={list}
+        empty={<Empty title="No tokens" />}
+        label="Control tokens"
+        columns={[
+          {
+            label: 'Name',
+            cell: ({ id, name }) => (
+              <Group gap={6}>
+                <LongText span fw={500}>
+                  {name}
+                </LongText>
+                {id === actor.id && (
+                  <Tag size="xs" miw="max-content">
+                    yours
+                  </Tag>
+                )}
+              </Group>
+            ),
+          },
+          { label: 'Role', cell: ({ role }) => role, isShort: true },
+          { label: 'Created', cell: ({ createdAt }) => (createdAt === null ? 'set by SWITCHYARD_ADMIN_TOKEN' : <Time at={createdAt} />) },
+          { label: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} relative />) },
+          {
+            label: 'Audit log',
+            cell: ({ id, name }) => (
+              <ViewLink to={`/settings/audit?actor=${encodeURIComponent(id)}`} aria-label={`View actions of ${name}`}>
+                View actions
+              </ViewLink>
+            ),
+            isShort: true,
+          },
+          { label: 'Actions', isActions: true, cell: (token) => token.createdAt !== null && <RevokeButton token={token} /> },
+        ]}
+      />
       <NewToken opened={isAdmin && params.get('new') !== null} onClose={() => change({ new: null }, { replace: true })} />
     </Stack>
   )
@@ -114,10 +112,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
     create.reset()
     onClose()
   }
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
-    create.mutate({ body: { name: name.trim(), role } }, { onSuccess: setCreated })
-  }
+  const submit = (): void => create.mutate({ body: { name: name.trim(), role } }, { onSuccess: setCreated })
   // A click outside the dialog would lose the token.
   const isShown = created !== null
   return (
@@ -140,7 +135,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
           </Group>
         </Stack>
       ) : (
-        <form onSubmit={submit}>
+        <Form onSubmit={submit}>
           <Stack>
             <TextInput
               label="Name"
@@ -159,7 +154,7 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
             </Radio.Group>
             <DialogEnd verb="Create" problem={null} loading={create.isPending} disabled={name.trim() === ''} onCancel={close} />
           </Stack>
-        </form>
+        </Form>
       )}
     </Modal>
   )

@@ -1,6 +1,8 @@
 // Parses headers as people paste them: raw lines from a log, the output of `curl -v`, a `curl` command, a JSON object, or only the value
 // of a signature. Keeps all values of a header, because a repeated header is one of the mistakes to report.
 
+import { parsedJson } from '../../text/json-tokens.ts'
+
 export type SignatureHeader = 'x-signature' | 'webhook-id' | 'webhook-timestamp' | 'webhook-signature'
 
 export interface PastedHeaders {
@@ -84,12 +86,7 @@ function bareName(line: string): SignatureHeader | null {
 
 /** Parses `{"X-Signature": "…"}`, as programs log their headers, or a list of pairs. Null if the text is not JSON. */
 function jsonHeaders(text: string): PastedHeaders | null {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(text)
-  } catch {
-    return null
-  }
+  const parsed = parsedJson(text)
   if (typeof parsed !== 'object' || parsed === null) return null
   const values = new Map<string, string[]>()
   const pairs: unknown[] = Array.isArray(parsed) ? pairsOf(parsed) : Object.entries(parsed)

@@ -1,6 +1,7 @@
 // Verifies both signature schemes like packages/webhook, but with WebCrypto instead of node:crypto: same headers, same accepted formats,
 // same error codes. Both are tested with that package's vectors. Nothing here guesses; find-mistakes.ts does.
 
+import { parsedJson } from '../../text/json-tokens.ts'
 import type { SignatureHeader } from './parse-headers.ts'
 
 export type Headers = ReadonlyMap<string, readonly string[]>
@@ -192,12 +193,7 @@ export function payloadCode(body: Uint8Array): 'valid' | 'invalid_json' | 'inval
 }
 
 export function parsed(text: string | null): unknown {
-  if (text === null) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  return text === null ? undefined : parsedJson(text)
 }
 
 export function valuesOf(headers: Headers, name: SignatureHeader): string[] {

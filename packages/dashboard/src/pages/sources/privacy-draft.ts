@@ -1,6 +1,7 @@
 // The privacy rules of a source while they are edited, and what a preview changes in a message. Pure. The API decides whether a rule is valid.
 
 import type { Schemas } from '../../api/client.ts'
+import { capitalized } from '../../text/format.ts'
 import { differences } from '../settings/difference.ts'
 
 export type Rule = Schemas['PrivacyRule']
@@ -45,7 +46,7 @@ export function rowProblem(
   if (row === undefined || problem === null) return null
   // The field is shown beside the sentence, so the sentence starts without it.
   const text = problem.message.replace(/^privacy\[\d+\](\.\w+)? /, '')
-  return { row, message: text.charAt(0).toUpperCase() + text.slice(1) }
+  return { row, message: capitalized(text) }
 }
 
 export function sameRules(left: readonly Rule[], right: readonly Rule[]): boolean {

@@ -7,7 +7,7 @@ import { useState } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { PlusIcon } from '../../components/icons.tsx'
-import { entered, RemoveButton } from '../../components/inputs.tsx'
+import { entered, Form, RemoveButton } from '../../components/inputs.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
 import { Note, SecondaryButton } from '../../components/styled.tsx'
 import { ACTION_TEXTS, ACTIONS, filledRules, MAX_RULES, type Rule, rowProblem, sameRules } from './privacy-draft.ts'
@@ -60,13 +60,7 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
     )
   return (
     <Stack gap="md">
-      <form
-        aria-label="Privacy rules"
-        onSubmit={(event) => {
-          event.preventDefault()
-          save()
-        }}
-      >
+      <Form aria-label="Privacy rules" onSubmit={save}>
         <Stack gap="sm">
           {draft.length === 0 && <Text size="sm">No privacy rules. Messages are stored and sent as they are received.</Text>}
           {draft.map((rule, at) => (
@@ -100,7 +94,7 @@ function RuleEditor({ id, saved }: { id: string; saved: readonly Rule[] }) {
             )}
           </Group>
         </Stack>
-      </form>
+      </Form>
       {rules.length > 0 && <PrivacyPreview preview={preview} isShownAtRule={problem !== null} />}
     </Stack>
   )

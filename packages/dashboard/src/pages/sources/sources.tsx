@@ -10,7 +10,7 @@ import { Empty, Loaded, Page } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { type Column, FirstRows, FoundCount, LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Sparkline } from '../../components/sparkline.tsx'
-import { NameLink, Note, SecondaryButton, SectionTitle } from '../../components/styled.tsx'
+import { NameLink, Note, SectionTitle } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 import { count, exactCount } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
@@ -64,7 +64,7 @@ export default function SourcesPage() {
           </Group>
           <FoundCount found={found.length} total={rows.length} word="source" />
           {found.length === 0 ? (
-            <Empty title="No matching sources" action={<SecondaryButton onClick={() => change({ q: null })}>Show all</SecondaryButton>}>
+            <Empty title="No matching sources" filters={['q']}>
               No source has this text in its name, id or description.
             </Empty>
           ) : (

@@ -1,8 +1,7 @@
 // How many messages each shown source sent in a period. The previous numbers stay until new ones are loaded.
 
 import { useRef } from 'react'
-import type { ApiProblem } from '../../api/client.ts'
-import { useApi, useStatsOf } from '../../api/queries.ts'
+import { type QueryState, useApi, useStatsOf } from '../../api/queries.ts'
 import { barsOf, type Period, type Point, STEP_MS, span, type Totals, totalsOf } from '../overview/periods.ts'
 import { useServiceNow } from '../overview/use-overview.ts'
 
@@ -14,12 +13,7 @@ export interface Volume extends Totals {
   bars: { accepted: number; rejected: number }[]
 }
 
-export interface VolumeState {
-  data: Volume | undefined
-  error: ApiProblem | null
-  isPending: boolean
-  refetch: () => unknown
-}
+export type VolumeState = QueryState<Volume>
 
 export function volumeOf(points: readonly Point[], period: Period): Volume {
   return {

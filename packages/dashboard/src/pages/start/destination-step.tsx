@@ -2,11 +2,11 @@
 // show the response.
 
 import { Alert, Badge, Button, Group, Paper, Radio, Stack, Text, TextInput } from '@mantine/core'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type { Answer, Schemas } from '../../api/client.ts'
 import { useChange } from '../../api/queries.ts'
 import { CodeBlock } from '../../components/copyable.tsx'
-import { entered, ParamSegments } from '../../components/inputs.tsx'
+import { entered, Form, ParamSegments } from '../../components/inputs.tsx'
 import { ErrorAlert } from '../../components/page.tsx'
 import { LongNote, Note, SmallButton, SmallTitle, ViewLink } from '../../components/styled.tsx'
 import { nameProblem } from '../../destination/form/validation.ts'
@@ -128,14 +128,13 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
   const [isSubmitted, setSubmitted] = useState(false)
   const problem = urlProblem(url)
   const rejection = create.error
-  const submit = (event: FormEvent): void => {
-    event.preventDefault()
+  const submit = (): void => {
     setSubmitted(true)
     if (problem !== null || nameProblem(name) !== null) return
     create.mutate({ body: { name, urls: [url], sourceIds: [source.id] } }, { onSuccess: ({ id }) => onAdded(id) })
   }
   return (
-    <form onSubmit={submit} noValidate aria-label="Add a webhook">
+    <Form onSubmit={submit} aria-label="Add a webhook">
       <Stack gap="sm" maw={560}>
         <TextInput
           label="URL"
@@ -167,7 +166,7 @@ function UrlForm({ source, onAdded }: { source: Source; onAdded: (id: string) =>
           <Note>It receives new messages from the source {source.name}.</Note>
         </Group>
       </Stack>
-    </form>
+    </Form>
   )
 }
 
