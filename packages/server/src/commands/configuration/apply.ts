@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type ConfigurationFile, type Installed, type Kind, NOUNS, namesIn } from '../../api/configuration-export.ts'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
 import { readNamedFile, readText } from '../line/input.ts'
 import { addChangedSecrets, type Change, type Differences, differencesOf } from './configuration-differences.ts'
 import { PATHS, parseConfigurationFile, readInstalled } from './configuration-file.ts'
@@ -33,10 +33,7 @@ export const apply: Command = {
     if (differences.problems.length === 0) await check(call, differences, file)
     if (differences.problems.length > 0) {
       const { problems } = differences
-      throw new CommandProblem(
-        `${path} cannot be applied. Nothing was changed:\n${problems.map((sentence) => `  ${sentence}`).join('\n')}`,
-        EXIT.usage,
-      )
+      throw new UsageProblem(`${path} cannot be applied. Nothing was changed:\n${problems.map((sentence) => `  ${sentence}`).join('\n')}`)
     }
     for (const remark of differences.remarks) call.out.remark(remark)
     const dryRun = call.has('dry-run')
@@ -52,17 +49,17 @@ export const apply: Command = {
 async function readFile(path: string): Promise<ConfigurationFile> {
   const text = path === '-' ? await readText('The configuration', '-') : readNamedFile('The configuration', path)
   if (text.length > MAX_FILE_BYTES)
-    throw new CommandProblem(`${path} is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB, the limit for a configuration file.`, EXIT.usage)
+    throw new UsageProblem(`${path} is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB, the limit for a configuration file.`)
   const { parseDocument } = await import('yaml')
   const document = parseDocument(text, { prettyErrors: true, uniqueKeys: true })
   const [error] = document.errors
-  if (error !== undefined) throw new CommandProblem(`${path} is not valid YAML: ${error.message.split('\n')[0]}`, EXIT.usage)
+  if (error !== undefined) throw new UsageProblem(`${path} is not valid YAML: ${error.message.split('\n')[0]}`)
   let value: unknown
   try {
     // YAML aliases are limited, so that a small file cannot expand to a large value.
     value = document.toJS({ maxAliasCount: 100 })
   } catch (cause) {
-    throw new CommandProblem(`${path} cannot be read: ${(cause as Error).message}.`, EXIT.usage)
+    throw new UsageProblem(`${path} cannot be read: ${(cause as Error).message}.`)
   }
   return parseConfigurationFile(value, path)
 }

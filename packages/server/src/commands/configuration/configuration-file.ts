@@ -13,7 +13,7 @@ import {
 } from '../../api/configuration-export.ts'
 import { suggestion } from '../../api/nearest.ts'
 import type { Api } from '../service/api.ts'
-import { CommandProblem, EXIT } from '../service/problem.ts'
+import { CommandProblem, UsageProblem } from '../service/problem.ts'
 
 export const PATHS: Record<Kind, string> = {
   sources: '/api/sources',
@@ -43,7 +43,7 @@ export async function readInstalled(api: Api): Promise<Installed & { document: J
 
 /** Validates the structure of a parsed YAML file. Throws a CommandProblem if it is invalid. */
 export function parseConfigurationFile(value: unknown, path: string): ConfigurationFile {
-  const invalid = (sentence: string): CommandProblem => new CommandProblem(`${path}: ${sentence}`, EXIT.usage)
+  const invalid = (sentence: string): CommandProblem => new UsageProblem(`${path}: ${sentence}`)
   if (!isObject(value)) throw invalid('the file must be a YAML mapping with the keys version, sources, destinations, oauthApps and plans.')
   if (value['version'] !== 1) throw invalid('version must be 1.')
   for (const key of Object.keys(value))

@@ -2,7 +2,7 @@
 
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { configurationOf, configurationText, hasMaskedKeys, KINDS, NOUNS, sameNames } from '../../api/configuration-export.ts'
-import { type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Command, CommandProblem, EXIT, UsageProblem } from '../line/command.ts'
 import { readInstalled } from './configuration-file.ts'
 
 export const exportCommand: Command = {
@@ -36,7 +36,7 @@ export const exportCommand: Command = {
       writeFileSync(`${path}.new`, text, { mode: 0o600, flag: 'wx', flush: true })
       renameSync(`${path}.new`, path)
     } catch (error) {
-      throw new CommandProblem(`Cannot write ${path}: ${(error as Error).message}.`, EXIT.usage)
+      throw new UsageProblem(`Cannot write ${path}: ${(error as Error).message}.`)
     }
     if (call.json) call.out.json({ file: path, variables })
     else {

@@ -1,7 +1,7 @@
 // `switchyard events`: the event catalogue. Lists the events of all sources, or shows one with its properties and the destinations that receive it.
 
 import { type JsonObject, MESSAGE_TYPES } from '@switchyard/protocol'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
 import { type Column, cell, LIMIT_FLAG, showEntries, showFacts, showNewest, time } from '../line/listing.ts'
 import { at, optionalId } from '../line/references.ts'
 
@@ -109,7 +109,7 @@ async function findId({ api, flag }: Call, name: string, sourceId: string | unde
   if (found.length === 0)
     throw new CommandProblem(`The event catalogue has no event with the name ${name}. Run \`switchyard events\` for a list.`, EXIT.notFound)
   const sources = found.map(({ sourceName, type }) => `${cell(sourceName)} (${cell(type)})`).join(', ')
-  throw new CommandProblem(`Several events have the name ${name}: ${sources}. Choose one with --source and --type.`, EXIT.usage)
+  throw new UsageProblem(`Several events have the name ${name}: ${sources}. Choose one with --source and --type.`)
 }
 
 function nameOf({ type, event }: JsonObject): string {

@@ -3,7 +3,7 @@
 import type { JsonObject, Violation } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
 import { violationText } from '../../api/violation-text.ts'
-import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from '../line/command.ts'
+import { type Argument, type Call, type Command, EXIT, type ExitCode, type Flag, UsageProblem } from '../line/command.ts'
 import { confirm, YES_FLAG } from '../line/confirm.ts'
 import { readIds } from '../line/input.ts'
 import { type Column, time } from '../line/listing.ts'
@@ -68,9 +68,9 @@ async function endQuarantine(call: Call, action: 'release' | 'delete', done: 'Re
   const ids = await readIds('MESSAGE_ID', call.arguments)
   const source = call.flag('source')
   if (call.arguments.length > 0 && (source !== undefined || call.has('rule')))
-    throw new CommandProblem(`MESSAGE_IDs cannot be combined with --${source === undefined ? 'rule' : 'source'}.`, EXIT.usage)
+    throw new UsageProblem(`MESSAGE_IDs cannot be combined with --${source === undefined ? 'rule' : 'source'}.`)
   if (ids.length === 0 && source === undefined)
-    throw new CommandProblem('Nothing is selected. Give MESSAGE_IDs, or --source. Run `switchyard quarantine` for a list.', EXIT.usage)
+    throw new UsageProblem('Nothing is selected. Give MESSAGE_IDs, or --source. Run `switchyard quarantine` for a list.')
   if (action === 'delete') {
     const what = ids.length > 0 ? counted(ids.length, 'message') : `all matching messages of the source ${source}`
     await confirm(call, `Delete ${what} from quarantine? ${ids.length === 1 ? 'It' : 'They'} will never be sent. This cannot be undone.`)

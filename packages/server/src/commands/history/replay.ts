@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
-import { type Argument, type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { type Argument, type Call, type Command, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
 import { readIds } from '../line/input.ts'
 import { type Column, cell, PERIOD_FLAGS, periodOf, showFacts, state, time } from '../line/listing.ts'
 import { at, optionalId } from '../line/references.ts'
@@ -84,13 +84,12 @@ export const REPLAY_COMMANDS: readonly Command[] = [
       const selecting = SELECTION_FLAGS.filter((name) => call.has(name))
       const ids = await readIds('DELIVERY_ID', call.arguments)
       if (call.arguments.length > 0 && selecting.length > 0)
-        throw new CommandProblem(`DELIVERY_IDs cannot be combined with --${selecting[0]}. Use one or the other.`, EXIT.usage)
+        throw new UsageProblem(`DELIVERY_IDs cannot be combined with --${selecting[0]}. Use one or the other.`)
       if (call.arguments.length === 0 && selecting.length === 0)
-        throw new CommandProblem(
+        throw new UsageProblem(
           'Nothing is selected. Give DELIVERY_IDs, or select deliveries with --destination, --state, --reason, --from or --to. Run `switchyard deliveries --state failed` for a list.',
-          EXIT.usage,
         )
-      if (call.arguments.length > 0 && ids.length === 0) throw new CommandProblem('The input contains no DELIVERY_ID.', EXIT.usage)
+      if (call.arguments.length > 0 && ids.length === 0) throw new UsageProblem('The input contains no DELIVERY_ID.')
       const isJob = ids.length !== 1 || ['rate', 'dry-run', 'detach'].some((name) => call.has(name))
       return isJob ? await replayMany(call, ids) : await replayOne(call, ids[0] as string)
     },

@@ -4,7 +4,7 @@
 
 import { createPrivateKey } from 'node:crypto'
 import type { Analytics, AnalyticsError, AnalyticsSettings, OAuthSettings, RawMessage } from '@switchyard/node'
-import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { type Call, CommandProblem, EXIT, type Flag, UsageProblem } from '../line/command.ts'
 import { readNamedFile, readSecret } from '../line/input.ts'
 import { pathAdvice, plainHttpProblem } from '../service/connection-problem.ts'
 
@@ -65,7 +65,7 @@ export async function oauthOf(call: Call): Promise<OAuthSettings | undefined> {
   const [clientId, keyId, where] = [call.flag('client-id'), call.flag('key-id'), call.flag('private-key')]
   if (clientId === undefined || keyId === undefined || where === undefined) {
     if (Object.keys(OAUTH_FLAGS).every((name) => call.flag(name) === undefined)) return undefined
-    throw new CommandProblem('OAuth needs all three of --client-id, --key-id and --private-key.', EXIT.usage)
+    throw new UsageProblem('OAuth needs all three of --client-id, --key-id and --private-key.')
   }
   const clientKey = where.startsWith('env:')
     ? await readSecret('--private-key', where, call.env)
@@ -80,7 +80,7 @@ function assertPrivateKey(pem: string): void {
     createPrivateKey(pem)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new CommandProblem(`--private-key is not a usable private key in PEM format: ${reason}.`, EXIT.usage)
+    throw new UsageProblem(`--private-key is not a usable private key in PEM format: ${reason}.`)
   }
 }
 
@@ -154,7 +154,7 @@ async function openClient(settings: AnalyticsSettings): Promise<Analytics> {
     return new Analytics(settings)
   } catch (error) {
     if (!(error instanceof AnalyticsError)) throw error
-    throw new CommandProblem(`${withFlags(error.message)}.`, EXIT.usage)
+    throw new UsageProblem(`${withFlags(error.message)}.`)
   }
 }
 

@@ -2,7 +2,7 @@
 // lag behind: lines after `offset` are sent again, with the same messageIds.
 
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { CommandProblem, EXIT } from '../service/problem.ts'
+import { UsageProblem } from '../service/problem.ts'
 
 export interface ImportState {
   version: 1
@@ -25,7 +25,7 @@ export function readState(path: string): ImportState | undefined {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new CommandProblem(`Cannot read ${path}: ${(error as Error).message}.`, EXIT.usage)
+    throw new UsageProblem(`Cannot read ${path}: ${(error as Error).message}.`)
   }
   try {
     const state = JSON.parse(text) as ImportState
@@ -35,7 +35,7 @@ export function readState(path: string): ImportState | undefined {
   } catch {
     // Reported below.
   }
-  throw new CommandProblem(`${path} is not a valid import state. Delete it or use --restart to start over.`, EXIT.usage)
+  throw new UsageProblem(`${path} is not a valid import state. Delete it or use --restart to start over.`)
 }
 
 export function writeState(path: string, state: ImportState): void {

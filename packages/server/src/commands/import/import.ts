@@ -8,7 +8,7 @@ import { stat } from 'node:fs/promises'
 import { refusal } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
 import { textProblem } from '../../api/json-problem.ts'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
 import { at, idOf } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 import { firstKey } from '../sending/send.ts'
@@ -224,10 +224,7 @@ async function stateOf(call: Call, path: string | null, statePath: string | null
     return { version: 1, fingerprint, fingerprintBytes: bytes, salt: '', offset: 0, line: 0, accepted: 0, rejected: {}, rejectsBytes: 0 }
   }
   if ((await fingerprintOf(path, found.fingerprintBytes)) !== found.fingerprint || (await isShorter(path, found)))
-    throw new CommandProblem(
-      `${path} has changed since the progress of its import was saved in ${statePath}. Use --restart to start over.`,
-      EXIT.usage,
-    )
+    throw new UsageProblem(`${path} has changed since the progress of its import was saved in ${statePath}. Use --restart to start over.`)
   return found
 }
 
@@ -243,11 +240,11 @@ async function fingerprintIsGzip(path: string): Promise<boolean> {
 async function sizeOf(path: string): Promise<number> {
   try {
     const found = await stat(path)
-    if (!found.isFile()) throw new CommandProblem(`${path} is not a file.`, EXIT.usage)
+    if (!found.isFile()) throw new UsageProblem(`${path} is not a file.`)
     return found.size
   } catch (error) {
     if (error instanceof CommandProblem) throw error
-    throw new CommandProblem(`Cannot read ${path}: ${(error as Error).message}.`, EXIT.usage)
+    throw new UsageProblem(`Cannot read ${path}: ${(error as Error).message}.`)
   }
 }
 
@@ -261,7 +258,7 @@ function openRejects(path: string | undefined, keptBytes: number): number | null
     ftruncateSync(file, keptBytes)
     return file
   } catch (error) {
-    throw new CommandProblem(`Cannot write ${path}: ${(error as Error).message}.`, EXIT.usage)
+    throw new UsageProblem(`Cannot write ${path}: ${(error as Error).message}.`)
   }
 }
 

@@ -6,7 +6,7 @@ import { open } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { bookProblems } from '../../api/check-ledger.ts'
 import type { StoreInspection } from '../../installation/maintenance.ts'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
 import { controlToken } from '../line/global-flags.ts'
 import { at } from '../line/references.ts'
 import { createApi, pause } from '../service/api.ts'
@@ -42,9 +42,9 @@ async function makeCopy(call: Call): Promise<ExitCode> {
   const keyPath = `${path}.key`
   for (const existing of [path, ...(call.has('with-key') ? [keyPath] : [])]) {
     if (existsSync(existing) && !call.has('force'))
-      throw new CommandProblem(`${existing} already exists. Choose another name, or use --force to overwrite it.`, EXIT.usage)
+      throw new UsageProblem(`${existing} already exists. Choose another name, or use --force to overwrite it.`)
   }
-  if (!existsSync(dirname(path))) throw new CommandProblem(`The directory ${dirname(path)} does not exist. Create it first.`, EXIT.usage)
+  if (!existsSync(dirname(path))) throw new UsageProblem(`The directory ${dirname(path)} does not exist. Create it first.`)
   const key = call.has('with-key') ? keyToCopy(call) : undefined
   const draft = `${path}.new`
   const job = await call.api.post('/api/backups')
@@ -92,7 +92,7 @@ async function download(call: Call, id: string, draft: string, bytes: number): P
   const progress = call.out.progress('Downloading (bytes)')
   rmSync(draft, { force: true })
   const file = await open(draft, 'wx', 0o600).catch((error: Error) => {
-    throw new CommandProblem(`Cannot write ${draft}: ${error.message}.`, EXIT.usage)
+    throw new UsageProblem(`Cannot write ${draft}: ${error.message}.`)
   })
   try {
     let done = 0
@@ -137,12 +137,11 @@ function putInPlace(draft: string, path: string): void {
 
 function keyToCopy(call: Call): LocalKey {
   const config = localConfig(call)
-  if (config.store.kind !== 'sqlite') throw new CommandProblem('--with-key works only with a SQLite store.', EXIT.usage)
+  if (config.store.kind !== 'sqlite') throw new UsageProblem('--with-key works only with a SQLite store.')
   const key = localKey(config, config.store.path)
   if (key === undefined)
-    throw new CommandProblem(
+    throw new UsageProblem(
       `There is no key at ${config.store.path}.key. Run the command where the service runs, or name its store with --store.`,
-      EXIT.usage,
     )
   return key
 }

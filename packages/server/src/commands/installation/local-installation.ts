@@ -5,14 +5,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Config, readConfig } from '../../config.ts'
 import { createSecretBox } from '../../secrets/secret-box.ts'
-import { type Call, CommandProblem, EXIT } from '../line/command.ts'
+import { type Call, CommandProblem, UsageProblem } from '../line/command.ts'
 
 /** The settings as `serve` would read them from this environment, with --store if the command has that flag. */
 export function localConfig({ env, flag }: Call): Config {
   const store = flag('store')
   const result = readConfig(env, store === undefined ? {} : { store })
   if (result.kind === 'config') return result.config
-  throw new CommandProblem(result.problems.map(({ message }) => message).join('\n'), EXIT.usage)
+  throw new UsageProblem(result.problems.map(({ message }) => message).join('\n'))
 }
 
 export type LocalKey = { from: 'environment' | 'file'; path: string | null; key: string }

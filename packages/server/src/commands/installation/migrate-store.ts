@@ -4,7 +4,7 @@ import { counted } from '../../api/counted.ts'
 import { SETTINGS, type StoreAddress } from '../../config.ts'
 import type { MigrationResult } from '../../installation/maintenance.ts'
 import { keyProblem } from '../../secrets/key-strength.ts'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
 
 export const migrateStore: Command = {
   name: 'migrate-store',
@@ -42,19 +42,15 @@ async function migrate(call: Call): Promise<ExitCode> {
   const { out, env, signal } = call
   const path = fileOf(call)
   const to = call.flag('to') ?? (env['SWITCHYARD_STORE'] || undefined)
-  if (to === undefined)
-    throw new CommandProblem('The target database is missing. Set SWITCHYARD_STORE to postgres://…, or use --to.', EXIT.usage)
+  if (to === undefined) throw new UsageProblem('The target database is missing. Set SWITCHYARD_STORE to postgres://…, or use --to.')
   const address = parsed(to, call.flag('to') === undefined ? 'SWITCHYARD_STORE' : '--to')
   if (address.kind !== 'postgres')
-    throw new CommandProblem(
-      `${call.flag('to') === undefined ? 'SWITCHYARD_STORE' : '--to'} must be a PostgreSQL address (postgres://…).`,
-      EXIT.usage,
-    )
+    throw new UsageProblem(`${call.flag('to') === undefined ? 'SWITCHYARD_STORE' : '--to'} must be a PostgreSQL address (postgres://…).`)
   const dryRun = call.has('dry-run')
   // The key that the nodes will use: they do not start with a short one.
   for (const name of [env['SWITCHYARD_NEW_SECRET_KEY'] ? 'SWITCHYARD_NEW_SECRET_KEY' : 'SWITCHYARD_SECRET_KEY']) {
     const weak = env[name] ? keyProblem(name, env[name]) : null
-    if (weak !== null) throw new CommandProblem(weak, EXIT.usage)
+    if (weak !== null) throw new UsageProblem(weak)
   }
   const { MaintenanceProblem, migrateStore: runMigration } = await import('../../installation/maintenance.ts')
   const progress = out.progress('Migrating rows')
@@ -152,7 +148,7 @@ async function undo(call: Call): Promise<ExitCode> {
 
 function fileOf(call: Call): string {
   const address = parsed(call.flag('from') ?? SETTINGS.store.defaultText, '--from')
-  if (address.kind !== 'sqlite') throw new CommandProblem('--from must be a SQLite store (sqlite:PATH).', EXIT.usage)
+  if (address.kind !== 'sqlite') throw new UsageProblem('--from must be a SQLite store (sqlite:PATH).')
   return address.path
 }
 
@@ -160,5 +156,5 @@ function fileOf(call: Call): string {
 function parsed(text: string, what: string): StoreAddress {
   const result = SETTINGS.store.parse(text)
   if ('value' in result) return result.value
-  throw new CommandProblem('problem' in result ? `${what}: ${result.problem}` : `${what} must be ${result.expected}.`, EXIT.usage)
+  throw new UsageProblem('problem' in result ? `${what}: ${result.problem}` : `${what} must be ${result.expected}.`)
 }

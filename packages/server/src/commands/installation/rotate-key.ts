@@ -3,7 +3,7 @@
 
 import { keyProblem } from '../../secrets/key-strength.ts'
 import { generateSecretKey } from '../../secrets/secret-box.ts'
-import { type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Command, CommandProblem, EXIT, UsageProblem } from '../line/command.ts'
 import { localConfig } from './local-installation.ts'
 
 export const rotateKey: Command = {
@@ -37,12 +37,11 @@ export const rotateKey: Command = {
     const { store, secretKey } = localConfig(call)
     const newKey = call.env['SWITCHYARD_NEW_SECRET_KEY'] || null
     if (secretKey !== null && newKey === null)
-      throw new CommandProblem(
+      throw new UsageProblem(
         'The current key is in SWITCHYARD_SECRET_KEY, so you have to provide the new one. Run `switchyard rotate-key --generate` to print a new key, save it, set SWITCHYARD_NEW_SECRET_KEY to it, and run this command again.',
-        EXIT.usage,
       )
     const weak = newKey === null ? null : keyProblem('SWITCHYARD_NEW_SECRET_KEY', newKey)
-    if (weak !== null) throw new CommandProblem(weak, EXIT.usage)
+    if (weak !== null) throw new UsageProblem(weak)
     const { MaintenanceProblem, rotateSecretKey } = await import('../../installation/maintenance.ts')
     try {
       const { secrets, keyFile } = await rotateSecretKey({ store, oldKey: secretKey, newKey, endTokens: call.has('end-tokens') })

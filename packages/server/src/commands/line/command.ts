@@ -6,7 +6,7 @@ import type { Api } from '../service/api.ts'
 import type { ExitCode } from '../service/problem.ts'
 import type { Output } from './output.ts'
 
-export { CommandProblem, EXIT, type ExitCode } from '../service/problem.ts'
+export { CommandProblem, EXIT, type ExitCode, UsageProblem } from '../service/problem.ts'
 
 export interface Argument {
   /** The name shown in help, such as MESSAGE_ID. */

@@ -4,7 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Fields, JsonSchema } from '../../api/schema.ts'
 import type { Query } from '../service/api.ts'
-import { type Call, CommandProblem, EXIT, type Flag } from './command.ts'
+import { type Call, CommandProblem, type Flag, UsageProblem } from './command.ts'
 import { PERIOD_FLAGS, periodOf, showFacts, time } from './listing.ts'
 import { optionalId } from './references.ts'
 import { durationText, parseCount, parseDuration } from './times.ts'
@@ -44,7 +44,7 @@ export function changesFrom(call: Call, settings: Settings, others: Record<strin
   const body = { ...bodyFrom(call, settings), ...others }
   if (Object.keys(body).length > 0) return body
   const flags = [...Object.keys(flagsFor(settings)), ...otherFlags].map((flag) => `--${flag}`)
-  throw new CommandProblem(`Nothing to change: use ${flags.slice(0, -1).join(', ')} or ${flags.at(-1)}.`, EXIT.usage)
+  throw new UsageProblem(`Nothing to change: use ${flags.slice(0, -1).join(', ')} or ${flags.at(-1)}.`)
 }
 
 /** Filters that name a resource, which the command line accepts by name too. */

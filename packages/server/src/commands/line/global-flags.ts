@@ -1,7 +1,7 @@
 // The flags that every command accepts, before or after its name.
 
 import { type Config, SETTINGS } from '../../config.ts'
-import { CommandProblem, EXIT, type Flag } from './command.ts'
+import { type Flag, UsageProblem } from './command.ts'
 
 export const GLOBAL_FLAGS = {
   json: { placeholder: null, description: 'Write the result to stdout as JSON.' },
@@ -31,9 +31,8 @@ export function serviceUrl(flag: string | undefined, env: Environment): string {
     const url = URL.canParse(named) ? new URL(named) : undefined
     if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
       const what = flag === undefined ? 'SWITCHYARD_URL' : '--url'
-      throw new CommandProblem(
+      throw new UsageProblem(
         `${what} must be the http:// or https:// URL of a service, without credentials, query or fragment, such as http://127.0.0.1:8080.`,
-        EXIT.usage,
       )
     }
     return url.href.replace(/\/+$/, '')
@@ -49,7 +48,7 @@ export function controlToken(flag: string | undefined, env: Environment): string
   const token = flag ?? (env['SWITCHYARD_TOKEN'] || env['SWITCHYARD_ADMIN_TOKEN'] || undefined)
   if (token === undefined) return null
   if (!/^[\x21-\x7e]{1,1000}$/.test(token))
-    throw new CommandProblem('The control token must consist of 1 to 1000 visible ASCII characters without spaces.', EXIT.usage)
+    throw new UsageProblem('The control token must consist of 1 to 1000 visible ASCII characters without spaces.')
   return token
 }
 
@@ -58,7 +57,7 @@ function settingOr<K extends 'host' | 'port'>(name: K, env: Environment): Config
   const text = env[setting.variable]
   if (text === undefined || text === '') return setting.fallback as Config[K]
   const parsed = setting.parse(text)
-  if ('expected' in parsed) throw new CommandProblem(`${setting.variable} must be ${parsed.expected}.`, EXIT.usage)
-  if ('problem' in parsed) throw new CommandProblem(`${setting.variable}: ${parsed.problem}`, EXIT.usage)
+  if ('expected' in parsed) throw new UsageProblem(`${setting.variable} must be ${parsed.expected}.`)
+  if ('problem' in parsed) throw new UsageProblem(`${setting.variable}: ${parsed.problem}`)
   return parsed.value as Config[K]
 }

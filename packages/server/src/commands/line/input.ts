@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '@switchyard/protocol'
 import { textProblem } from '../../api/json-problem.ts'
-import { CommandProblem, EXIT } from '../service/problem.ts'
+import { UsageProblem } from '../service/problem.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -27,10 +27,9 @@ export async function readJsonObject(what: string, given: string): Promise<JsonO
   try {
     value = JSON.parse(text) as JsonObject | null
   } catch (cause) {
-    throw new CommandProblem(textProblem(what, text), EXIT.usage, { cause })
+    throw new UsageProblem(textProblem(what, text), { cause })
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new CommandProblem(`${what} must be a JSON object.`, EXIT.usage)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new UsageProblem(`${what} must be a JSON object.`)
   return value
 }
 
@@ -43,12 +42,12 @@ export async function readObjectFile(what: string, path: string): Promise<JsonOb
     // JSON is also YAML. Aliases are limited, so that a small file cannot expand to a large value.
     value = parse(text, { maxAliasCount: 100 })
   } catch (cause) {
-    throw new CommandProblem(`${what}: ${path} is not valid JSON or YAML: ${(cause as Error).message.split('\n')[0]}`, EXIT.usage, {
+    throw new UsageProblem(`${what}: ${path} is not valid JSON or YAML: ${(cause as Error).message.split('\n')[0]}`, {
       cause,
     })
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new CommandProblem(`${what}: ${path} must contain an object.`, EXIT.usage)
+    throw new UsageProblem(`${what}: ${path} must contain an object.`)
   return value
 }
 
@@ -56,7 +55,7 @@ export async function readObjectFile(what: string, path: string): Promise<JsonOb
 export function readEnvironment(what: string, given: string, env: Environment): string {
   const [, variable] = /^env:(\w+)$/.exec(given) ?? []
   const read = variable === undefined ? given : env[variable]
-  if (read === undefined) throw new CommandProblem(`${what}: the environment variable ${variable} is not set.`, EXIT.usage)
+  if (read === undefined) throw new UsageProblem(`${what}: the environment variable ${variable} is not set.`)
   return read
 }
 
@@ -66,14 +65,13 @@ export async function readSecret(what: string, given: string, env: Environment):
   if (given.startsWith('env:')) {
     secret = env[given.slice('env:'.length)]
     if (secret === undefined || secret === '')
-      throw new CommandProblem(`${what}: the environment variable ${given.slice('env:'.length)} is not set.`, EXIT.usage)
+      throw new UsageProblem(`${what}: the environment variable ${given.slice('env:'.length)} is not set.`)
   } else if (given === '-' || given.startsWith('@')) secret = (await readText(what, given)).replace(/\r?\n$/, '')
   else
-    throw new CommandProblem(
+    throw new UsageProblem(
       `${what} must say where to read the secret: - for stdin, @FILE or env:NAME. Do not give the secret itself, because other users of this machine can see the command line.`,
-      EXIT.usage,
     )
-  if (secret === '') throw new CommandProblem(`${what} is empty.`, EXIT.usage)
+  if (secret === '') throw new UsageProblem(`${what} is empty.`)
   return secret
 }
 
@@ -89,7 +87,7 @@ export function readNamedFile(what: string, path: string): string {
     const { code } = cause as NodeJS.ErrnoException
     const why =
       code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'permission denied' : code === 'EISDIR' ? 'it is a directory' : String(code)
-    throw new CommandProblem(`${what}: cannot read ${path}: ${why}.`, EXIT.usage, { cause })
+    throw new UsageProblem(`${what}: cannot read ${path}: ${why}.`, { cause })
   }
 }
 

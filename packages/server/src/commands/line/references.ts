@@ -2,7 +2,7 @@
 
 import { suggestion } from '../../api/nearest.ts'
 import type { Api } from '../service/api.ts'
-import { CommandProblem, EXIT } from '../service/problem.ts'
+import { CommandProblem, EXIT, UsageProblem } from '../service/problem.ts'
 import type { Call } from './command.ts'
 
 const KINDS = {
@@ -23,10 +23,7 @@ export async function idOf(api: Api, kind: Kind, reference: string): Promise<str
   const found = named.filter(({ id, name }) => id === reference || name === reference)
   if (found.length === 1) return (found[0] as { id: string }).id
   if (found.length > 1)
-    throw new CommandProblem(
-      `Several ${kind}s have the name ${reference}. Use an id instead: ${found.map(({ id }) => id).join(' or ')}.`,
-      EXIT.usage,
-    )
+    throw new UsageProblem(`Several ${kind}s have the name ${reference}. Use an id instead: ${found.map(({ id }) => id).join(' or ')}.`)
   const near = suggestion(
     reference,
     named.map(({ name }) => name),

@@ -1,7 +1,7 @@
 // Parses the times, durations and counts in flags: `2h` (ago), `2026-11-14T09:00:00Z`, `90s`, `1.5h`.
 
 import { isoTime, parseTime } from '@switchyard/protocol'
-import { CommandProblem, EXIT } from '../service/problem.ts'
+import { UsageProblem } from '../service/problem.ts'
 
 /** The largest first. */
 const UNITS_MS: Record<string, number> = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 }
@@ -20,7 +20,7 @@ export function durationText(ms: number): string {
 /** Parses the value of a flag to milliseconds. `flag` is its name without dashes. */
 export function parseDuration(flag: string, text: string): number {
   const ms = durationMs(text)
-  if (ms === undefined) throw new CommandProblem(`--${flag} must be a duration such as 500ms, 30s, 5m, 2h or 7d.`, EXIT.usage)
+  if (ms === undefined) throw new UsageProblem(`--${flag} must be a duration such as 500ms, 30s, 5m, 2h or 7d.`)
   return ms
 }
 
@@ -29,14 +29,13 @@ export function parseTimeFlag(flag: string, text: string, nowMs = Date.now()): s
   const agoMs = durationMs(text)
   const ms = agoMs === undefined ? (text === 'now' ? nowMs : parseTime(text)) : nowMs - agoMs
   if (ms === undefined || Number.isNaN(ms))
-    throw new CommandProblem(`--${flag} must be a time such as 2h (two hours ago) or 2026-11-14T09:00:00Z.`, EXIT.usage)
+    throw new UsageProblem(`--${flag} must be a time such as 2h (two hours ago) or 2026-11-14T09:00:00Z.`)
   return isoTime(ms)
 }
 
 export function parseCount(flag: string, text: string, minimum = 1): number {
   const value = Number(text)
-  if (!/^\d{1,15}$/.test(text) || value < minimum)
-    throw new CommandProblem(`--${flag} must be a whole number of at least ${minimum}.`, EXIT.usage)
+  if (!/^\d{1,15}$/.test(text) || value < minimum) throw new UsageProblem(`--${flag} must be a whole number of at least ${minimum}.`)
   return value
 }
 

@@ -2,7 +2,7 @@
 // itself in the service, and deletes it at the end.
 
 import { counted } from '../../api/counted.ts'
-import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, UsageProblem } from '../line/command.ts'
 import { controlToken } from '../line/global-flags.ts'
 import { readSecret } from '../line/input.ts'
 import type { Output } from '../line/output.ts'
@@ -119,7 +119,7 @@ async function secretsOf(call: Call): Promise<Secrets | null> {
     try {
       parseSigningSecret(secret)
     } catch {
-      throw new CommandProblem('A signing secret must be whsec_ followed by base64.', EXIT.usage)
+      throw new UsageProblem('A signing secret must be whsec_ followed by base64.')
     }
   }
   if ((shared === undefined || shared === '') && signing.length === 0) return null
@@ -134,11 +134,10 @@ interface Failures {
 
 function failuresOf(call: Call): Failures {
   const forms = (['reset', 'hang', 'drip'] as const).filter((name) => call.has(name))
-  if (forms.length + (call.has('status') ? 1 : 0) > 1)
-    throw new CommandProblem('Use only one of --status, --reset, --hang and --drip.', EXIT.usage)
+  if (forms.length + (call.has('status') ? 1 : 0) > 1) throw new UsageProblem('Use only one of --status, --reset, --hang and --drip.')
   const text = call.flag('status')
   const status = text === undefined ? 500 : parseCount('status', text, 200)
-  if (status > 599) throw new CommandProblem('--status must be from 200 to 599.', EXIT.usage)
+  if (status > 599) throw new UsageProblem('--status must be from 200 to 599.')
   const share = call.flag('fail') === undefined ? 1 : parseShare(call.flag('fail') as string)
   const asked = forms.length > 0 || call.has('status') || call.has('fail')
   return { misbehaviour: asked ? (forms[0] ?? 'status') : null, status, share }
@@ -147,14 +146,13 @@ function failuresOf(call: Call): Failures {
 export function parseShare(text: string): number {
   const [, number, percent] = /^(\d{1,3}(?:\.\d{1,6})?|\.\d{1,6})(%?)$/.exec(text) ?? []
   const share = number === undefined ? Number.NaN : Number(number) / (percent === '%' ? 100 : 1)
-  if (!(share >= 0 && share <= 1))
-    throw new CommandProblem('--fail must be a share from 0 to 1 or from 0% to 100%, such as 0.3 or 30%.', EXIT.usage)
+  if (!(share >= 0 && share <= 1)) throw new UsageProblem('--fail must be a share from 0 to 1 or from 0% to 100%, such as 0.3 or 30%.')
   return share
 }
 
 function portOf(text: string): number {
   const port = parseCount('port', text, 0)
-  if (port > 65_535) throw new CommandProblem('--port must be from 0 to 65535.', EXIT.usage)
+  if (port > 65_535) throw new UsageProblem('--port must be from 0 to 65535.')
   return port
 }
 

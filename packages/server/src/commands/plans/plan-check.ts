@@ -1,6 +1,6 @@
 // `switchyard plan check`: says what a plan would flag in messages that were already sent, for CI and before a plan is applied.
 
-import { type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Command, EXIT, UsageProblem } from '../line/command.ts'
 import { parseCount } from '../line/times.ts'
 import { checkSchemas, limitRemark, messageFlags, PLAN_FILE, readMessages, readPlan, thousands } from './plan-input.ts'
 
@@ -30,7 +30,7 @@ export const planCheck: Command = {
     await checkSchemas(file)
     const allowed = parseCount('allow', flag('allow') ?? '0', 0)
     const sources = flags('source').length > 0 ? flags('source') : (file.sources ?? [])
-    if (sources.length === 0) throw new CommandProblem(`${path} names no sources. Use --source to say whose messages to check.`, EXIT.usage)
+    if (sources.length === 0) throw new UsageProblem(`${path} names no sources. Use --source to say whose messages to check.`)
     const [{ createPlanJudge }, { createSchemaCompiler }, { MessageCheck }] = await Promise.all([
       import('@switchyard/protocol'),
       import('../../plans/plan-schema-compiler.ts'),

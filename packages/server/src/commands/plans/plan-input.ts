@@ -2,7 +2,7 @@
 
 import type { JsonObject, TrackingPlan } from '@switchyard/protocol'
 import type { PlanFile } from '../../plans/plan-file.ts'
-import { type Argument, type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { type Argument, type Call, CommandProblem, EXIT, type Flag, UsageProblem } from '../line/command.ts'
 import { readFileText } from '../line/input.ts'
 import { periodOf } from '../line/listing.ts'
 import { idsOf } from '../line/references.ts'
@@ -40,7 +40,7 @@ export async function orProblem<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {
-    throw error instanceof PlanFileProblem ? new CommandProblem(error.message, EXIT.usage, { cause: error }) : error
+    throw error instanceof PlanFileProblem ? new UsageProblem(error.message, { cause: error }) : error
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { counted } from '../../api/counted.ts'
-import { type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Command, UsageProblem } from '../line/command.ts'
 import { learnPlan, messageFlags, thousands } from './plan-input.ts'
 
 const USUAL_PERIOD = '7d'
@@ -23,7 +23,7 @@ export const planLearn: Command = {
   async run(call) {
     const { flag, out, json } = call
     const source = flag('source')
-    if (source === undefined) throw new CommandProblem('--source is required: the source whose messages to read.', EXIT.usage)
+    if (source === undefined) throw new UsageProblem('--source is required: the source whose messages to read.')
     const { planText } = await import('../../plans/plan-file.ts')
     const { plan, messages, leftOut, isMore } = await learnPlan(call, USUAL_PERIOD, source, flag('name'))
     if (leftOut.events > 0)
@@ -50,11 +50,10 @@ function write(path: string, text: string, force: boolean): void {
     writeFileSync(path, text, { flag: force ? 'w' : 'wx' })
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new CommandProblem(
+    throw new UsageProblem(
       code === 'EEXIST'
         ? `${path} exists. Use --force to overwrite it, or compare it with \`switchyard plan diff ${path} --source SOURCE\`.`
         : `Cannot write ${path}: ${message}.`,
-      EXIT.usage,
       { cause: error },
     )
   }

@@ -3,7 +3,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { JsonObject, TrackingPlan } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
-import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, UsageProblem } from '../line/command.ts'
 import { at, idOf } from '../line/references.ts'
 import { readPlan } from './plan-input.ts'
 import { TARGETS, type Target, typedModule } from './typed-module.ts'
@@ -34,8 +34,8 @@ export const planTypes: Command = {
   async run(call) {
     const path = call.flag('out')
     const [file, named] = [call.arguments[0], call.flag('plan')]
-    if (file !== undefined && named !== undefined) throw new CommandProblem('Give either FILE or --plan, not both.', EXIT.usage)
-    if (call.has('check') && path === undefined) throw new CommandProblem('--check needs --out: the file to check.', EXIT.usage)
+    if (file !== undefined && named !== undefined) throw new UsageProblem('Give either FILE or --plan, not both.')
+    if (call.has('check') && path === undefined) throw new UsageProblem('--check needs --out: the file to check.')
     const plan = file === undefined ? await planOfService(call, named) : (await readPlan(file)).plan
     const text = typedModule(plan, (call.flag('for') ?? 'node') as Target)
     if (path === undefined) {
@@ -76,10 +76,7 @@ async function planOfService({ api }: Call, named: string | undefined): Promise<
       EXIT.notFound,
     )
   if (others.length > 0)
-    throw new CommandProblem(
-      `The service has several tracking plans. Choose one with --plan: ${plans.map(({ name }) => name).join(', ')}.`,
-      EXIT.usage,
-    )
+    throw new UsageProblem(`The service has several tracking plans. Choose one with --plan: ${plans.map(({ name }) => name).join(', ')}.`)
   return plan
 }
 
@@ -88,7 +85,7 @@ function textOf(path: string): string | undefined {
     return readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw new CommandProblem(`Cannot read ${path}: ${(error as Error).message}.`, EXIT.usage, { cause: error })
+    throw new UsageProblem(`Cannot read ${path}: ${(error as Error).message}.`, { cause: error })
   }
 }
 
@@ -97,6 +94,6 @@ function write(path: string, text: string): void {
     writeFileSync(`${path}.new`, text)
     renameSync(`${path}.new`, path)
   } catch (error) {
-    throw new CommandProblem(`Cannot write ${path}: ${(error as Error).message}.`, EXIT.usage, { cause: error })
+    throw new UsageProblem(`Cannot write ${path}: ${(error as Error).message}.`, { cause: error })
   }
 }

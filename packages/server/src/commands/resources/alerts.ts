@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { RULE_IDS } from '../../api/alert-rule-ids.ts'
-import { type Call, type Command, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, type Flag, UsageProblem } from '../line/command.ts'
 import { type Column, cell, showEntries, showFacts, showResult, state, time } from '../line/listing.ts'
 import { at, namesOf, optionalId } from '../line/references.ts'
 import { newestCommand } from '../line/resource-commands.ts'
@@ -96,8 +96,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
       const { api, has } = call
       const [rule] = call.arguments
       const isChange = ['set', 'enable', 'disable', 'reset'].some((name) => has(name))
-      if (rule === undefined && isChange)
-        throw new CommandProblem('Give the RULE to change. Run `switchyard alerts rules` for a list.', EXIT.usage)
+      if (rule === undefined && isChange) throw new UsageProblem('Give the RULE to change. Run `switchyard alerts rules` for a list.')
       const subject = await subjectOf(call)
       const subjectId = subject.sourceId ?? subject.destinationId
       const alerts = isChange
@@ -119,8 +118,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
         const choice: JsonObject = has('enable') ? { enabled: true } : has('disable') ? { enabled: false } : {}
         for (const given of flags('set')) {
           const [, name, number] = /^(\w+)=(\d+)$/.exec(given) ?? []
-          if (name === undefined)
-            throw new CommandProblem(`--set ${given} is not valid. Write NAME=NUMBER, such as openAfterMinutes=15.`, EXIT.usage)
+          if (name === undefined) throw new UsageProblem(`--set ${given} is not valid. Write NAME=NUMBER, such as openAfterMinutes=15.`)
           choice[name] = Number(number)
         }
         return choice
@@ -144,8 +142,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
       const { api, flag, out } = call
       const duration = flag('for')
       const until = flag('until')
-      if ((duration === undefined) === (until === undefined))
-        throw new CommandProblem('Give either --for or --until: every mute has an end.', EXIT.usage)
+      if ((duration === undefined) === (until === undefined)) throw new UsageProblem('Give either --for or --until: every mute has an end.')
       const mute = await api.post('/api/alerts/mutes', {
         rule: flag('rule'),
         ...(await subjectOf(call)),
@@ -211,7 +208,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
 
 async function subjectOf({ api, flag }: Call): Promise<{ sourceId: string | undefined; destinationId: string | undefined }> {
   if (flag('source') !== undefined && flag('destination') !== undefined)
-    throw new CommandProblem('--source cannot be combined with --destination. Use one of them.', EXIT.usage)
+    throw new UsageProblem('--source cannot be combined with --destination. Use one of them.')
   return {
     sourceId: await optionalId(api, 'source', flag('source')),
     destinationId: await optionalId(api, 'destination', flag('destination')),

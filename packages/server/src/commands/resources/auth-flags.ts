@@ -2,7 +2,7 @@
 // environment. The service keeps a stored secret that is not given again, as long as it is used for the same account.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { type Call, type Flag, UsageProblem } from '../line/command.ts'
 import { readEnvironment, readNamedFile, readSecret } from '../line/input.ts'
 
 const TYPES = ['basic', 'bearer', 'oauth2', 'none'] as const
@@ -61,12 +61,12 @@ export async function authOf(call: Call, before: JsonObject | undefined): Promis
   if (given.length === 0) return {}
   const old = before?.['auth'] as JsonObject | null | undefined
   const type = call.flag('auth') ?? (old?.['type'] as string | undefined)
-  if (type === undefined) throw new CommandProblem(`--${given[0]} needs --auth with a type: basic, bearer or oauth2.`, EXIT.usage)
+  if (type === undefined) throw new UsageProblem(`--${given[0]} needs --auth with a type: basic, bearer or oauth2.`)
   const fields = FIELDS[type] ?? []
   const unused = given.find(
     (flag) => flag !== 'auth' && !(type !== 'none' && flag === 'auth-secret') && !fields.some(([, own]) => own === flag),
   )
-  if (unused !== undefined) throw new CommandProblem(`--${unused} cannot be used with --auth ${type}.`, EXIT.usage)
+  if (unused !== undefined) throw new UsageProblem(`--${unused} cannot be used with --auth ${type}.`)
   if (type === 'none') return { auth: null }
   const auth: Record<string, unknown> = { type }
   for (const [field, flag] of fields) {

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { COMMON_SETTINGS } from '../../destinations/settings/common-settings.ts'
-import { type Argument, type Call, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { type Argument, type Call, type Flag, UsageProblem } from '../line/command.ts'
 import { bodyFrom, flagsFor } from '../line/fields.ts'
 import { readEnvironment, readFileText, readObjectFile, readSecret, readText } from '../line/input.ts'
 import { idOf, idsOf, resourcePath } from '../line/references.ts'
@@ -127,7 +127,7 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
       .flatMap(flags)
       .filter((where) => where === '-' || where.endsWith('=-')).length > 1
   )
-    throw new CommandProblem('Only one flag can read stdin (-).', EXIT.usage)
+    throw new UsageProblem('Only one flag can read stdin (-).')
   const body = { ...bodyFrom(call, SIMPLE), ...numbered(call, 'timeoutMs', 'timeout', parseDuration) }
   if (flags('source').length > 0) body['sourceIds'] = await idsOf(api, 'source', flags('source'))
   const subscribe = call.flag('subscribe')
@@ -149,7 +149,7 @@ async function settingsOf({ flag, flags, env }: Call): Promise<{ settings?: Reco
   const settings = new Map<string, unknown>(path === undefined ? [] : Object.entries(await readObjectFile('--settings-file', path)))
   for (const text of given) {
     const [, name, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-    if (name === undefined) throw new CommandProblem('--set must have the form NAME=VALUE, such as endpoint=europe.', EXIT.usage)
+    if (name === undefined) throw new UsageProblem('--set must have the form NAME=VALUE, such as endpoint=europe.')
     const what = `--set ${name}`
     const isSecret = value === '-' || value.startsWith('env:')
     const read = isSecret ? await readSecret(what, value, env) : value
@@ -166,8 +166,7 @@ async function subscriptionsOf({ flag }: Call): Promise<{ subscriptions?: unknow
   const path = flag('subscriptions-file')
   if (path === undefined) return {}
   const { subscriptions } = await readObjectFile('--subscriptions-file', path)
-  if (!Array.isArray(subscriptions))
-    throw new CommandProblem(`--subscriptions-file: ${path} must have the key subscriptions, with a list.`, EXIT.usage)
+  if (!Array.isArray(subscriptions)) throw new UsageProblem(`--subscriptions-file: ${path} must have the key subscriptions, with a list.`)
   return { subscriptions }
 }
 
@@ -193,7 +192,7 @@ async function transformationOf(call: Call, before: JsonObject | undefined): Pro
   if (path === 'none') return { transformation: null }
   const old = before?.['transformation'] as JsonObject | null | undefined
   if (path === undefined && old == null)
-    throw new CommandProblem('The destination has no transformation yet: give --transformation-file as well.', EXIT.usage)
+    throw new UsageProblem('The destination has no transformation yet: give --transformation-file as well.')
   const code = path === undefined ? {} : { code: await readFileText('--transformation-file', path) }
   return { transformation: { ...old, ...code, ...limits } }
 }
@@ -208,7 +207,7 @@ function headersOf({ flags, env }: Call, before: JsonObject | undefined): { head
   if (given.length === 0 && removed.length === 0) return {}
   const named = given.map((text): [string, string] => {
     const [, name, value = ''] = /^([^:]+):(.*)$/s.exec(text) ?? []
-    if (name === undefined) throw new CommandProblem('--header must have the form NAME:VALUE, such as X-Team:data.', EXIT.usage)
+    if (name === undefined) throw new UsageProblem('--header must have the form NAME:VALUE, such as X-Team:data.')
     return [name.trim(), readEnvironment(`--header ${name}`, value.trim(), env)]
   })
   const replaced = new Set([...removed, ...named.map(([name]) => name.toLowerCase())])
@@ -253,7 +252,7 @@ async function secretsOf({ flag, flags, env }: Call): Promise<Secrets> {
   for (const text of flags('secret')) {
     const [, name, where] = /^([^=]+)=(.*)$/s.exec(text) ?? []
     if (name === undefined || where === undefined)
-      throw new CommandProblem('--secret must have the form NAME=WHERE, such as token=env:SLACK_TOKEN.', EXIT.usage)
+      throw new UsageProblem('--secret must have the form NAME=WHERE, such as token=env:SLACK_TOKEN.')
     secrets.secrets ??= {}
     secrets.secrets[name] = where === 'none' ? null : await readSecret(`--secret ${name}`, where, env)
   }

@@ -1,7 +1,7 @@
 // `switchyard destinations preview`, `versions` and `restore`: what a destination would send, and the versions of its request and code.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Call, type Command, EXIT, UsageProblem } from '../line/command.ts'
 import { readJsonObject } from '../line/input.ts'
 import { type Column, cell, showResult, time } from '../line/listing.ts'
 import { newestCommand } from '../line/resource-commands.ts'
@@ -35,8 +35,7 @@ export const VERSION_COMMANDS: readonly Command[] = [
     async run(call) {
       const path = await destinationPath(call)
       const [messageId, message, limit] = [call.flag('message-id'), call.flag('message'), call.flag('limit')]
-      if (message !== undefined && messageId !== undefined)
-        throw new CommandProblem('--message and --message-id cannot be used together.', EXIT.usage)
+      if (message !== undefined && messageId !== undefined) throw new UsageProblem('--message and --message-id cannot be used together.')
       const changes = await destinationBody(call, await call.api.get(path))
       const answer = await call.api.post(`${path}/preview`, {
         ...(messageId === undefined ? {} : { messageId }),

@@ -4,7 +4,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
 import type { DestinationKind } from '../../destinations/port/kind.ts'
 import { showAttempt } from '../history/message-timeline.ts'
-import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, UsageProblem } from '../line/command.ts'
 import { type Column, cell, showFacts, showResult, state, time } from '../line/listing.ts'
 import { at } from '../line/references.ts'
 import { deleteCommand, listCommand, showCommand } from '../line/resource-commands.ts'
@@ -75,7 +75,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       const [name, ...urls] = call.arguments
       const integration = call.flag('integration')
       if ((integration === undefined) === (urls.length === 0))
-        throw new CommandProblem('Give either a URL, for a webhook, or --integration SLUG.', EXIT.usage)
+        throw new UsageProblem('Give either a URL, for a webhook, or --integration SLUG.')
       const body = await destinationBody(call)
       body['sourceIds'] ??= [await onlySource(call)]
       if (call.has('paused')) body['paused'] = true
@@ -109,10 +109,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       if (name !== undefined) body['name'] = name
       if (urls.length > 0) body['urls'] = urls
       if (Object.keys(body).length === 0)
-        throw new CommandProblem(
-          'Nothing to change: give at least one setting. Run `switchyard destinations update --help` for a list.',
-          EXIT.usage,
-        )
+        throw new UsageProblem('Nothing to change: give at least one setting. Run `switchyard destinations update --help` for a list.')
       // These are replaced as a whole, merged with what was read, so the request must fail if they have changed since.
       const isMerged = ['headers', 'filter', 'transformation', 'auth', 'tls'].some((field) => body[field] != null)
       await show(call, await call.api.patch(path, body, isMerged ? read : undefined))
@@ -216,11 +213,10 @@ async function onlySource({ api }: Call): Promise<string> {
   const ids: string[] = []
   for await (const { id, builtIn } of api.all('/api/sources')) if (builtIn !== true) ids.push(String(id))
   if (ids.length === 1) return ids[0] as string
-  throw new CommandProblem(
+  throw new UsageProblem(
     ids.length === 0
       ? 'There are no sources. Create one first with `switchyard sources create NAME`.'
       : 'There are several sources. Choose one or more with --source.',
-    EXIT.usage,
   )
 }
 

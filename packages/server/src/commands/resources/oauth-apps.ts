@@ -1,7 +1,7 @@
 // `switchyard oauth-apps`: manages applications that request access tokens for the tracking API, and their public keys.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { type Argument, type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
+import { type Argument, type Call, type Command, UsageProblem } from '../line/command.ts'
 import { readNamedFile, readText } from '../line/input.ts'
 import { type Column, cell, showFacts, showResult, time } from '../line/listing.ts'
 import { idsOf, resourcePath } from '../line/references.ts'
@@ -41,7 +41,7 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
     examples: ["switchyard oauth-apps create 'web shop' --source default --key public.pem"],
     async run(call) {
       const [file, keyId] = [call.flag('key'), call.flag('key-id')]
-      if (file === undefined && keyId !== undefined) throw new CommandProblem('--key-id can be used only with --key.', EXIT.usage)
+      if (file === undefined && keyId !== undefined) throw new UsageProblem('--key-id can be used only with --key.')
       const keys = file === undefined ? [] : [{ ...(keyId === undefined ? {} : { id: keyId }), publicKeyPem: await readKey(file) }]
       const sourceIds = await idsOf(call.api, 'source', call.flags('source'))
       show(call, await call.api.post('/api/oauth-apps', { name: call.arguments[0], sourceIds, keys }))
@@ -65,7 +65,7 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
         ...(name === undefined ? {} : { name }),
         ...(sources.length === 0 ? {} : { sourceIds: await idsOf(call.api, 'source', sources) }),
       }
-      if (Object.keys(body).length === 0) throw new CommandProblem('Nothing to change: use --name or --source.', EXIT.usage)
+      if (Object.keys(body).length === 0) throw new UsageProblem('Nothing to change: use --name or --source.')
       show(call, await call.api.patch(await resourcePath(call, KIND), body))
     },
   },
@@ -113,9 +113,8 @@ export const OAUTH_APP_COMMANDS: readonly Command[] = [
 async function readKey(file: string): Promise<string> {
   const pem = file === '-' ? await readText('The key', '-') : readNamedFile('The key', file.replace(/^@/, ''))
   if (/PRIVATE KEY-----/.test(pem))
-    throw new CommandProblem(
+    throw new UsageProblem(
       'This is a private key. Keep it secret and give the public key instead; `openssl pkey -in private.pem -pubout` prints it.',
-      EXIT.usage,
     )
   return pem
 }

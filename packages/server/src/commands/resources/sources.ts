@@ -3,7 +3,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { SEARCH_FILTERS } from '../../api/list-filters.ts'
 import { SOURCE } from '../../api/resources/source.ts'
-import { type Argument, type Call, type Command, CommandProblem, EXIT, type Flag } from '../line/command.ts'
+import { type Argument, type Call, type Command, type Flag, UsageProblem } from '../line/command.ts'
 import { bodyFrom, changesFrom, filterFlags, filtersFrom, flagsFor, type Shown, showResource } from '../line/fields.ts'
 import { type Column, showResult } from '../line/listing.ts'
 import { resourcePath } from '../line/references.ts'
@@ -128,11 +128,11 @@ export const SOURCE_COMMANDS: readonly Command[] = [
 function privacyOf(call: Call): { privacy?: { path: string; action: string }[] } {
   const given = call.flags('privacy')
   if (given.length === 0) return call.has('no-privacy') ? { privacy: [] } : {}
-  if (call.has('no-privacy')) throw new CommandProblem('--privacy and --no-privacy cannot be used together.', EXIT.usage)
+  if (call.has('no-privacy')) throw new UsageProblem('--privacy and --no-privacy cannot be used together.')
   const privacy = given.map((text) => {
     const [, path, action] = /^(.+)=([^=]*)$/s.exec(text) ?? []
     if (path === undefined || action === undefined)
-      throw new CommandProblem(`--privacy ${text} must be a path, = and an action, such as traits.email=hash.`, EXIT.usage)
+      throw new UsageProblem(`--privacy ${text} must be a path, = and an action, such as traits.email=hash.`)
     return { path, action }
   })
   return { privacy }

@@ -5,7 +5,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import { counted } from '../../api/counted.ts'
 import { isMaskedWriteKey } from '../../api/write-key-mask.ts'
 import { createTimelineFeed, showMessageFacts, showOthers } from '../history/message-timeline.ts'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode, type Flag, UsageProblem } from '../line/command.ts'
 import { readJsonObject } from '../line/input.ts'
 import { cell } from '../line/listing.ts'
 import { at, idOf } from '../line/references.ts'
@@ -116,10 +116,7 @@ async function messageOf(call: Call): Promise<JsonObject> {
     const text = flag(name)
     if (text === undefined) continue
     if (name !== 'context' && DATA_FIELD[type] !== name)
-      throw new CommandProblem(
-        `--${name} cannot be used with ${type}${DATA_FIELD[type] == null ? '' : `; use --${DATA_FIELD[type]}`}.`,
-        EXIT.usage,
-      )
+      throw new UsageProblem(`--${name} cannot be used with ${type}${DATA_FIELD[type] == null ? '' : `; use --${DATA_FIELD[type]}`}.`)
     message[name] = await readJsonObject(`--${name}`, text)
   }
   const timestamp = flag('timestamp')
@@ -145,19 +142,17 @@ async function writeKeyOf(call: Call): Promise<string> {
     if (!(error instanceof CommandProblem) || call.env['SWITCHYARD_TOKEN'] || call.env['SWITCHYARD_ADMIN_TOKEN'] || call.has('token'))
       throw error
     if (!/control token/.test(error.message)) throw error
-    throw new CommandProblem(
+    throw new UsageProblem(
       'A write key is missing. Use --write-key or SWITCHYARD_WRITE_KEY, or set SWITCHYARD_TOKEN to a control token so that the command can read one from the service.',
-      EXIT.usage,
       { cause: error },
     )
   }
   const chosen = sources.find(({ name }) => name === 'default') ?? (sources.length === 1 ? sources[0] : undefined)
   if (chosen === undefined)
-    throw new CommandProblem(
+    throw new UsageProblem(
       sources.length === 0
         ? 'There are no sources. Create one first with `switchyard sources create NAME`.'
         : 'There are several sources and none is named default. Choose one with --source, or use --write-key.',
-      EXIT.usage,
     )
   return firstKey(chosen)
 }
@@ -166,9 +161,8 @@ async function writeKeyOf(call: Call): Promise<string> {
 export function firstKey({ writeKeys }: JsonObject): string {
   const key = String((writeKeys as string[])[0])
   if (!isMaskedWriteKey(key)) return key
-  throw new CommandProblem(
+  throw new UsageProblem(
     'The control token has the role viewer, which does not see write keys. Use --write-key or SWITCHYARD_WRITE_KEY, or the token of an admin.',
-    EXIT.usage,
   )
 }
 

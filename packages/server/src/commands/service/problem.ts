@@ -29,3 +29,10 @@ export class CommandProblem extends Error {
     this.exit = exit
   }
 }
+
+/** The command line, a setting, or a file that it names is invalid. */
+export class UsageProblem extends CommandProblem {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, EXIT.usage, options)
+  }
+}

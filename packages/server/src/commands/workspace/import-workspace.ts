@@ -6,7 +6,7 @@ import { statSync } from 'node:fs'
 import type { JsonObject } from '@switchyard/protocol'
 import { isObject } from '../../api/configuration-export.ts'
 import { counted } from '../../api/counted.ts'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
 import { readEnvironment, readFileText, readObjectFile } from '../line/input.ts'
 import { type Api, ApiProblem } from '../service/api.ts'
 import { readCatalog } from './workspace-catalog.ts'
@@ -43,7 +43,7 @@ export const importWorkspace: Command = {
     const plan = planWorkspace(workspace, existing, catalog, secrets)
     for (const name of secrets.keys())
       if (!plan.destinations.some((destination) => destination.name === name))
-        throw new CommandProblem(`--secrets: the export has no destination with the name ${name}.`, EXIT.usage)
+        throw new UsageProblem(`--secrets: the export has no destination with the name ${name}.`)
     await checkPlan(call.api, plan)
     const dryRun = call.has('dry-run')
     try {
@@ -56,7 +56,7 @@ export const importWorkspace: Command = {
 }
 
 async function readExport(path: string): Promise<string> {
-  const tooLarge = new CommandProblem(`${path} is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB, the limit for an export.`, EXIT.usage)
+  const tooLarge = new UsageProblem(`${path} is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB, the limit for an export.`)
   if (path !== '-' && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_FILE_BYTES) throw tooLarge
   const text = await readFileText('The export', path)
   if (text.length > MAX_FILE_BYTES) throw tooLarge
@@ -78,7 +78,7 @@ async function readSecrets(call: Call): Promise<Secrets> {
   const file = await readObjectFile('--secrets', path)
   const secrets = new Map<string, Record<string, unknown>>()
   for (const [name, settings] of Object.entries(file)) {
-    if (!isObject(settings)) throw new CommandProblem(`--secrets: ${name} must contain an object with settings.`, EXIT.usage)
+    if (!isObject(settings)) throw new UsageProblem(`--secrets: ${name} must contain an object with settings.`)
     secrets.set(name, resolved(settings, `--secrets: ${name}`, call.env) as JsonObject)
   }
   return secrets

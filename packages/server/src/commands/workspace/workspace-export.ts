@@ -1,7 +1,7 @@
 // Reads an export of a Segment workspace: the answers of Segment's Public API to GET /sources, /destinations and
 // /destinations/{id}/subscriptions, as one JSON value. Anything else in the file is counted, so that it can be listed as not imported.
 
-import { CommandProblem, EXIT } from '../service/problem.ts'
+import { CommandProblem, UsageProblem } from '../service/problem.ts'
 
 export interface ExportedSource {
   id: string
@@ -57,7 +57,7 @@ export function parseWorkspace(text: string, path: string): Workspace {
     // A value that cannot be written again, because it is nested too deeply, could not be sent either.
     JSON.stringify(value)
   } catch (cause) {
-    throw new CommandProblem(`${path} is not valid JSON: ${(cause as Error).message}.`, EXIT.usage, { cause })
+    throw new UsageProblem(`${path} is not valid JSON: ${(cause as Error).message}.`, { cause })
   }
   const sources = new Map<string, ExportedSource>()
   const destinations = new Map<string, ExportedDestination>()
@@ -77,9 +77,8 @@ export function parseWorkspace(text: string, path: string): Workspace {
     }
   }
   if (sources.size === 0 && destinations.size === 0)
-    throw new CommandProblem(
+    throw new UsageProblem(
       `${path} contains neither sources nor destinations. It must contain the answers of Segment's Public API, such as { "data": { "sources": […] } }, as one object or a list.`,
-      EXIT.usage,
     )
   return {
     sources: [...sources.values()],
@@ -200,6 +199,6 @@ class Fields {
 
   #problem(name: string, what: string): CommandProblem {
     const place = name === '' ? this.#place : `${this.#place}.${name}`
-    return new CommandProblem(`${place} ${what}. The file is not an export of Segment's Public API.`, EXIT.usage)
+    return new UsageProblem(`${place} ${what}. The file is not an export of Segment's Public API.`)
   }
 }
