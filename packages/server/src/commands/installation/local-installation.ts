@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Config, readConfig } from '../../config.ts'
 import { createSecretBox } from '../../secrets/secret-box.ts'
-import { type Call, CommandProblem, UsageProblem } from '../line/command.ts'
+import { type Call, CommandProblem, EXIT, UsageProblem } from '../line/command.ts'
 
 /** The settings as `serve` would read them from this environment, with --store if the command has that flag. */
 export function localConfig({ env, flag }: Call): Config {
@@ -13,6 +13,17 @@ export function localConfig({ env, flag }: Call): Config {
   const result = readConfig(env, store === undefined ? {} : { store })
   if (result.kind === 'config') return result.config
   throw new UsageProblem(result.problems.map(({ message }) => message).join('\n'))
+}
+
+type Maintenance = typeof import('../../installation/maintenance.ts')
+
+/** Works on the store of a stopped service. A problem that a person can fix ends the command with its message. */
+export async function maintain<T>(work: (maintenance: Maintenance) => Promise<T>): Promise<T> {
+  const maintenance = await import('../../installation/maintenance.ts')
+  return work(maintenance).catch((error: unknown) => {
+    if (error instanceof maintenance.MaintenanceProblem) throw new CommandProblem(error.message, EXIT.failed, { cause: error })
+    throw error
+  })
 }
 
 export type LocalKey = { from: 'environment' | 'file'; path: string | null; key: string }

@@ -4,7 +4,9 @@ import { counted } from '../../api/counted.ts'
 import { SETTINGS, type StoreAddress } from '../../config.ts'
 import type { MigrationResult } from '../../installation/maintenance.ts'
 import { keyProblem } from '../../secrets/key-strength.ts'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
+import { type Call, type Command, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
+import { showResult } from '../line/listing.ts'
+import { maintain } from './local-installation.ts'
 
 export const migrateStore: Command = {
   name: 'migrate-store',
@@ -52,26 +54,18 @@ async function migrate(call: Call): Promise<ExitCode> {
     const weak = env[name] ? keyProblem(name, env[name]) : null
     if (weak !== null) throw new UsageProblem(weak)
   }
-  const { MaintenanceProblem, migrateStore: runMigration } = await import('../../installation/maintenance.ts')
   const progress = out.progress('Migrating rows')
-  let result: MigrationResult
-  try {
-    result = await runMigration({
-      path,
-      url: address.url,
-      secretKey: env['SWITCHYARD_SECRET_KEY'] || null,
-      newKey: env['SWITCHYARD_NEW_SECRET_KEY'] || null,
-      keepUsable: call.has('keep-usable'),
-      dryRun,
-      signal,
-      onProgress: (done, total, table) => progress.update(done, total, table),
-    })
-  } catch (error) {
-    if (error instanceof MaintenanceProblem) throw new CommandProblem(error.message, EXIT.failed, { cause: error })
-    throw error
-  } finally {
-    progress.end()
+  const options = {
+    path,
+    url: address.url,
+    secretKey: env['SWITCHYARD_SECRET_KEY'] || null,
+    newKey: env['SWITCHYARD_NEW_SECRET_KEY'] || null,
+    keepUsable: call.has('keep-usable'),
+    dryRun,
+    signal,
+    onProgress: (done: number, total: number, table: string) => progress.update(done, total, table),
   }
+  const result = await maintain(({ migrateStore: runMigration }) => runMigration(options)).finally(() => progress.end())
   if (call.json) out.json(asJson(result, path, dryRun, call.has('keep-usable')))
   else printResult(call, result, path, dryRun)
   return EXIT.ok
@@ -129,21 +123,10 @@ function asJson(result: MigrationResult, path: string, dryRun: boolean, isUsable
 
 async function undo(call: Call): Promise<ExitCode> {
   const path = fileOf(call)
-  const { MaintenanceProblem, undoMigration } = await import('../../installation/maintenance.ts')
-  try {
-    const hadMark = await undoMigration(path)
-    if (call.json) call.out.json({ from: path, undone: hadMark })
-    else
-      call.out.line(
-        hadMark
-          ? `Removed the mark from ${path}. A service can start on it again, with the data from before the migration.`
-          : `${path} was not marked as migrated.`,
-      )
-    return EXIT.ok
-  } catch (error) {
-    if (error instanceof MaintenanceProblem) throw new CommandProblem(error.message, EXIT.failed, { cause: error })
-    throw error
-  }
+  const undone = await maintain(({ undoMigration }) => undoMigration(path))
+  const done = `Removed the mark from ${path}. A service can start on it again, with the data from before the migration.`
+  showResult(call, { from: path, undone }, undone ? done : `${path} was not marked as migrated.`)
+  return EXIT.ok
 }
 
 function fileOf(call: Call): string {

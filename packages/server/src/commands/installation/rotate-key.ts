@@ -1,10 +1,13 @@
 // `switchyard rotate-key`: re-encrypts the stored secrets with a new key while the service is stopped. The work is done by maintenance.ts.
 // A key is printed only if the operator has to keep it.
 
+import { counted } from '../../api/counted.ts'
+import type { Rotated } from '../../installation/maintenance.ts'
 import { keyProblem } from '../../secrets/key-strength.ts'
 import { generateSecretKey } from '../../secrets/secret-box.ts'
-import { type Command, CommandProblem, EXIT, UsageProblem } from '../line/command.ts'
-import { localConfig } from './local-installation.ts'
+import { type Call, type Command, EXIT, UsageProblem } from '../line/command.ts'
+import { showResult } from '../line/listing.ts'
+import { localConfig, maintain } from './local-installation.ts'
 
 export const rotateKey: Command = {
   name: 'rotate-key',
@@ -30,8 +33,7 @@ export const rotateKey: Command = {
   async run(call) {
     if (call.has('generate')) {
       const key = generateSecretKey()
-      if (call.json) call.out.json({ key })
-      else call.out.line(key)
+      showResult(call, { key }, key)
       return EXIT.ok
     }
     const { store, secretKey } = localConfig(call)
@@ -42,27 +44,23 @@ export const rotateKey: Command = {
       )
     const weak = newKey === null ? null : keyProblem('SWITCHYARD_NEW_SECRET_KEY', newKey)
     if (weak !== null) throw new UsageProblem(weak)
-    const { MaintenanceProblem, rotateSecretKey } = await import('../../installation/maintenance.ts')
-    try {
-      const { secrets, keyFile } = await rotateSecretKey({ store, oldKey: secretKey, newKey, endTokens: call.has('end-tokens') })
-      if (call.json) call.out.json({ secrets, keyFile })
-      else {
-        call.out.line(`Re-encrypted ${secrets === 1 ? '1 secret' : `${secrets} secrets`} with the new key.`)
-        call.out.line(
-          keyFile === null
-            ? 'From now on, start the service with the new key in SWITCHYARD_SECRET_KEY.'
-            : `The new key is in ${keyFile}, readable only by its owner. Start the service as before.`,
-        )
-        if (call.has('end-tokens'))
-          call.out.line(
-            'All earlier dashboard sessions and OAuth access tokens are now rejected. Log in to the dashboard again; clients request new tokens automatically.',
-          )
-        call.out.remark('Backups made before the rotation need the old key. Make a new backup now.')
-      }
-      return EXIT.ok
-    } catch (error) {
-      if (error instanceof MaintenanceProblem) throw new CommandProblem(error.message, EXIT.failed, { cause: error })
-      throw error
-    }
+    const endTokens = call.has('end-tokens')
+    const rotated = await maintain(({ rotateSecretKey }) => rotateSecretKey({ store, oldKey: secretKey, newKey, endTokens }))
+    showResult(call, rotated, () => showRotated(call, rotated, endTokens))
+    return EXIT.ok
   },
+}
+
+function showRotated({ out }: Call, { secrets, keyFile }: Rotated, endTokens: boolean): void {
+  out.line(`Re-encrypted ${counted(secrets, 'secret')} with the new key.`)
+  out.line(
+    keyFile === null
+      ? 'From now on, start the service with the new key in SWITCHYARD_SECRET_KEY.'
+      : `The new key is in ${keyFile}, readable only by its owner. Start the service as before.`,
+  )
+  if (endTokens)
+    out.line(
+      'All earlier dashboard sessions and OAuth access tokens are now rejected. Log in to the dashboard again; clients request new tokens automatically.',
+    )
+  out.remark('Backups made before the rotation need the old key. Make a new backup now.')
 }
