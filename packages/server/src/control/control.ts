@@ -51,8 +51,6 @@ declare module 'fastify' {
   }
 }
 
-export type ControlDeps = ControlParts
-
 export const CONTROL_PREFIX = '/api'
 export const MAX_CONTROL_BODY_BYTES = 1024 * 1024
 /** The body limit of public routes, which receive nothing larger than a token. */
@@ -101,7 +99,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
 }
 
 /** Returns the routes that it serves. */
-export async function registerControl(app: FastifyInstance, deps: ControlDeps): Promise<readonly Route[]> {
+export async function registerControl(app: FastifyInstance, deps: ControlParts): Promise<readonly Route[]> {
   const routes = controlRoutes(deps)
 
   await app.register(

@@ -11,7 +11,7 @@ import { textProblem } from '../../api/json-problem.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
 import { at, idOf } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
-import { firstKey } from '../sending/send.ts'
+import { firstKey, WRITE_KEY_FLAG } from '../sending/send.ts'
 import { pause } from '../service/api.ts'
 import { createImportClient, OAUTH_FLAGS, oauthOf } from './import-client.ts'
 import { fingerprintOf, type Line, readLines } from './import-lines.ts'
@@ -32,12 +32,7 @@ export const importCommand: Command = {
     'Progress is saved in FILE.switchyard-import until the import is complete: if it is interrupted, run the same command again to resume. Rejected lines are reported with their line number and error code, and the exit code is then 1. Destinations with historical: false do not get messages older than 24 h.',
   arguments: [{ name: 'FILE', description: 'The file, or - for stdin, which cannot be resumed.' }],
   flags: {
-    'write-key': {
-      placeholder: 'KEY',
-      description: 'The write key of the source.',
-      variable: 'SWITCHYARD_WRITE_KEY',
-      defaultText: 'read from the control API',
-    },
+    'write-key': WRITE_KEY_FLAG,
     source: {
       placeholder: 'SOURCE',
       description: 'Without a write key: the source to import into, by id or name.',

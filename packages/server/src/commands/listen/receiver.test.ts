@@ -16,8 +16,11 @@ async function receiving(t: TestContext, options: Partial<ReceiverOptions> = {})
       status: 500,
       share: 1,
       delayMs: 0,
-      onArrival: (arrival) => arrivals.push(arrival),
       ...options,
+      onArrival(arrival) {
+        arrivals.push(arrival)
+        options.onArrival?.(arrival)
+      },
     },
     verifyWebhook,
   )
@@ -103,12 +106,14 @@ test('a message is a duplicate if it arrives again after a success, but not if i
 test('it can reset, hang and drip', async (t) => {
   const reset = await receiving(t, { misbehaviour: 'reset' })
   await assert.rejects(reset.post(MESSAGE))
-  const hang = await receiving(t, { misbehaviour: 'hang' })
-  await assert.rejects(hang.post(MESSAGE, {}, AbortSignal.timeout(100)), { name: 'TimeoutError' })
+  const [whileHanging, whileDripping] = [new AbortController(), new AbortController()]
+  const hang = await receiving(t, { misbehaviour: 'hang', onArrival: () => whileHanging.abort() })
+  await assert.rejects(hang.post(MESSAGE, {}, whileHanging.signal), { name: 'AbortError' })
   assert.deepEqual([hang.last().status, hang.last().misbehaviour], [null, 'hang'])
   const drip = await receiving(t, { misbehaviour: 'drip' })
-  const response = await drip.post(MESSAGE, {}, AbortSignal.timeout(200))
+  const response = await drip.post(MESSAGE, {}, whileDripping.signal)
   assert.equal(response.status, 200)
+  setTimeout(() => whileDripping.abort(), 200)
   await assert.rejects(response.text())
 })
 

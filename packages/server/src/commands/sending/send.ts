@@ -39,6 +39,13 @@ const FIELDS: Readonly<Record<string, Flag>> = {
   timestamp: { placeholder: 'TIME', description: 'When it happened: 2h (two hours ago) or 2026-11-14T09:00:00Z.', defaultText: 'now' },
 }
 
+export const WRITE_KEY_FLAG: Flag = {
+  placeholder: 'KEY',
+  description: 'The write key of the source.',
+  variable: 'SWITCHYARD_WRITE_KEY',
+  defaultText: 'read from the control API',
+}
+
 export const send: Command = {
   name: 'send',
   summary: 'Send one message and print the response',
@@ -52,12 +59,7 @@ export const send: Command = {
     traits: { placeholder: 'JSON', description: `The traits (identify, group), ${JSON_FORMS}.` },
     context: { placeholder: 'JSON', description: `The context, ${JSON_FORMS}.` },
     message: { placeholder: 'JSON', description: `The whole message, ${JSON_FORMS}. Other flags override its fields.` },
-    'write-key': {
-      placeholder: 'KEY',
-      description: 'The write key of the source.',
-      variable: 'SWITCHYARD_WRITE_KEY',
-      defaultText: 'read from the control API',
-    },
+    'write-key': WRITE_KEY_FLAG,
     source: { placeholder: 'SOURCE', description: 'The source whose write key to use, by id or name.' },
     wait: { placeholder: null, description: 'Wait until no delivery of the message is pending any more.' },
     timeout: { placeholder: 'DURATION', description: 'How long to wait with --wait.', defaultText: DEFAULT_WAIT },
