@@ -381,7 +381,9 @@ suite('The process', { concurrency: 2 }, () => {
       'replay list',
     ]) {
       const { code, stdout, stderr } = await switchyard(own, ...list.split(' '), '--json')
-      assert.deepEqual([list, code, Array.isArray(JSON.parse(stdout)), stderr], [list, 0, true, ''])
+      // On a busy machine, a command may report that it waits for the service.
+      const others = stderr.replaceAll(/^Waiting for the service: .*\n/gm, '')
+      assert.deepEqual([list, code, Array.isArray(JSON.parse(stdout)), others], [list, 0, true, ''])
     }
   })
 
