@@ -13,7 +13,7 @@ import {
 } from '../../api/configuration-export.ts'
 import { suggestion } from '../../api/nearest.ts'
 import type { Api } from '../service/api.ts'
-import { CommandProblem, UsageProblem } from '../service/problem.ts'
+import { type CommandProblem, UsageProblem } from '../service/problem.ts'
 
 export const PATHS: Record<Kind, string> = {
   sources: '/api/sources',

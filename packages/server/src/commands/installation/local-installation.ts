@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Config, readConfig } from '../../config.ts'
+import type * as Maintenance from '../../installation/maintenance.ts'
 import { createSecretBox } from '../../secrets/secret-box.ts'
 import { type Call, CommandProblem, EXIT, UsageProblem } from '../line/command.ts'
 
@@ -15,10 +16,8 @@ export function localConfig({ env, flag }: Call): Config {
   throw new UsageProblem(result.problems.map(({ message }) => message).join('\n'))
 }
 
-type Maintenance = typeof import('../../installation/maintenance.ts')
-
 /** Works on the store of a stopped service. A problem that a person can fix ends the command with its message. */
-export async function maintain<T>(work: (maintenance: Maintenance) => Promise<T>): Promise<T> {
+export async function maintain<T>(work: (maintenance: typeof Maintenance) => Promise<T>): Promise<T> {
   const maintenance = await import('../../installation/maintenance.ts')
   return work(maintenance).catch((error: unknown) => {
     if (error instanceof maintenance.MaintenanceProblem) throw new CommandProblem(error.message, EXIT.failed, { cause: error })

@@ -4,7 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import type { Fields, JsonSchema } from '../../api/schema.ts'
 import type { Query } from '../service/api.ts'
-import { type Call, CommandProblem, type Flag, UsageProblem } from './command.ts'
+import { type Call, type Flag, UsageProblem } from './command.ts'
 import { PERIOD_FLAGS, periodOf, showFacts, time } from './listing.ts'
 import { optionalId } from './references.ts'
 import { durationText, parseCount, parseDuration } from './times.ts'

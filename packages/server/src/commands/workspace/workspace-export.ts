@@ -1,7 +1,7 @@
 // Reads an export of a Segment workspace: the answers of Segment's Public API to GET /sources, /destinations and
 // /destinations/{id}/subscriptions, as one JSON value. Anything else in the file is counted, so that it can be listed as not imported.
 
-import { CommandProblem, UsageProblem } from '../service/problem.ts'
+import { type CommandProblem, UsageProblem } from '../service/problem.ts'
 
 export interface ExportedSource {
   id: string
