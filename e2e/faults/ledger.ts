@@ -9,7 +9,7 @@ import type { Fault, RoundResult } from './rounds/fault.ts'
 import { FAULTS } from './rows/faults.ts'
 import type { StoreKind } from './system/system.ts'
 
-/** The results of all rounds of a row, together. */
+/** The combined results of all rounds of a row. */
 export interface Combined extends Omit<RoundResult, 'recoveredMs' | 'problems'> {
   rounds: number
   failedRounds: number
@@ -83,7 +83,7 @@ export function addRound({ key }: Fault, store: StoreKind, seed: number, { probl
   ])
 }
 
-/** Removes the rounds of these rows, for a run that starts anew. */
+/** Removes the rounds of these rows, for a run that replaces them. */
 export function removeRounds(rows: readonly { fault: Fault; store: StoreKind }[]): void {
   const isOld = (round: StoredRound): boolean => rows.some(({ fault, store }) => fault.key === round.key && store === round.store)
   writeRounds(storedRounds().filter((round) => !isOld(round)))

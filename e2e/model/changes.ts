@@ -66,7 +66,7 @@ export function join(n: number): Change {
   }
 }
 
-/** cluster/membership.ts, #declareDead and #releaseEnded */
+/** cluster/dead-nodes.ts, declareDead and releaseEnded */
 export function declareDead(dead: Holder): Change {
   return (state) => {
     state.members = state.members.filter((holder) => holder !== dead)

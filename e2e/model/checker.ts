@@ -4,7 +4,7 @@
 
 export interface Step<S> {
   name: string
-  /** A fault, or luck: it may never happen, so the end must be reachable without it. */
+  /** It may never happen, for example a fault, so the end must be reachable without it. */
   isOptional: boolean
   /** Changes a copy of the state. */
   apply: (draft: S) => void

@@ -1,5 +1,5 @@
-// Changes of the protocol that make it wrong. Each must be caught by the invariant that is named here: a check that a wrong protocol also
-// passes shows nothing.
+// Changes of the protocol that make it wrong. Each must be caught by the invariant that is named here: a check that also passes for a
+// wrong protocol proves nothing.
 
 import { CAN_END } from './checker.ts'
 import type { INVARIANTS } from './invariants.ts'

@@ -94,7 +94,7 @@ function stepsOf({ nodes, members, messages, faultsLeft, refusalsLeft }: State, 
     const isFree = holder === 0 || (mutant === 'claim what others hold' && holder !== me)
     const mayClaim = isMember || mutant === 'claim after being declared dead'
     if (isFree && mayClaim) can(`node ${n} claims message ${m}`, after.claim(m, at, me))
-    // cluster/membership.ts, #releaseOrphans
+    // cluster/dead-nodes.ts, releaseOrphans
     const isOrphan = holder !== 0 && !members.includes(holder) && mutant !== 'orphans stay'
     if (isOrphan) can(`node ${n} releases message ${m}, an orphan`, after.release(m, at))
     // messages/claiming.ts, #releaseStrays: this node holds the row without knowing it. It waits until all statements have ended.

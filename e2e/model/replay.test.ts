@@ -1,5 +1,5 @@
 // Replays random traces of the model on two nodes of the real PostgreSQL store, and compares the rows of shipments after every step, and the ledger
-// at the end: holder ids, claim numbers, which settlements are refused. So the model cannot drift away from the code. Leases and declarations
+// at the end: holder ids, claim numbers, which settlements are refused. This keeps the model consistent with the code. Leases and declarations
 // are made by statements of this test, because the store would decide about them by its own clock; membership.test.ts has the real ones.
 
 import assert from 'node:assert/strict'

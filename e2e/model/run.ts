@@ -82,7 +82,7 @@ function checkMutant(name: string): number {
 
 function printTrace({ trace, state }: Violation<State>): void {
   for (const [at, step] of trace.entries()) console.log(`${String(at + 1).padStart(4)}. ${step}`)
-  console.log(`\nand then the messages are:\n${state.messages.map((message) => JSON.stringify(message)).join('\n')}`)
+  console.log(`\nMessages in this state:\n${state.messages.map((message) => JSON.stringify(message)).join('\n')}`)
 }
 
 function count(name: string, text: string, least: number, most: number): number {

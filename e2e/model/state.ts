@@ -13,9 +13,9 @@ export interface Row {
 }
 
 /**
- * What a process has of a message. `stored`, `claimed`: the accept or claim is committed, and the answer of the database is on its way.
- * `uncertain`: the answer to an accept was lost. `held`: in memory. `sent`: the receiver has taken it, and the node settles it once it has the 200.
- * `failed`, `retry`: the receiver has refused it, or its 200 was lost.
+ * How far a process has come with a message. `stored`, `claimed`: the accept or claim is committed, and the answer of the database is on its way.
+ * `uncertain`: the answer to an accept was lost. `held`: in memory. `sent`: the receiver has accepted it, and the node settles it when it has received the 200.
+ * `failed`, `retry`: the receiver has rejected it, or its 200 was lost.
  */
 export interface Task extends Row {
   stage: 'stored' | 'claimed' | 'uncertain' | 'held' | 'sent' | 'failed' | 'retry'
@@ -39,7 +39,7 @@ export interface Message {
   tasks: Task[]
   /** The sender has got a 200. */
   acknowledged: boolean
-  /** How often the receiver has taken it, and how often a fault hit it in flight. */
+  /** How often the receiver has accepted it, and how often a fault hit it in flight. */
   received: number
   hits: number
   /** It was settled by a task whose claim was over, while a later claim was in force. */

@@ -5,8 +5,8 @@ import { type Holder, isCurrent, isSent, type Node, nodeOf, type Row, type State
 
 /**
  * Equal for states that are the same. If `isFenced`, what cannot change anything any more is left out too. A claim that is over never becomes current
- * again, because holder ids are not reused and claim numbers grow: once its message is sent, or its node has joined again, the only thing left
- * to happen to it is that its settlement is refused. And once a message is stored, it does not matter whether the sender knows that: a repetition is a duplicate.
+ * again, because holder ids are not reused and claim numbers grow: once its message is sent, or its node has joined again, all that can
+ * still happen is that its settlement is refused. And once a message is stored, it does not matter whether the sender knows that: a repetition is a duplicate.
  */
 export function keyOf(state: State, isFenced: boolean): string {
   const processes = state.nodes.map(({ status, hasLease, clockIsAhead }) => status + Number(hasLease) + Number(clockIsAhead))

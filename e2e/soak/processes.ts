@@ -1,4 +1,4 @@
-// What the processes of a node use, from /proc: memory, file descriptors, threads. Only on Linux.
+// The memory, file descriptors and threads of a node's processes, from /proc. Only on Linux.
 
 import { readdirSync, readFileSync } from 'node:fs'
 

@@ -105,7 +105,7 @@ async function soak(store: StoreKind): Promise<SoakRun> {
       caused.set(fault.name, (caused.get(fault.name) ?? 0) + 1)
     }
   })()
-  // Somebody who looks at the dashboard all the time.
+  // Simulates a user who keeps the dashboard open.
   const looking = (async () => {
     while (await waited(5_000, endMs)) {
       for (const path of ['/destinations', '/deliveries?limit=50', '/messages?limit=50', '/stats/totals', '/events'])
@@ -123,7 +123,7 @@ async function soak(store: StoreKind): Promise<SoakRun> {
   return { store, seed, rate, hours: minutes() / 60, acknowledged, lost, repeated, faults: Object.fromEntries(caused), samples, problems }
 }
 
-/** Waits; false when the time is over, or the run was ended early. */
+/** Waits. Resolves to false if the time is over or the run was ended early. */
 async function waited(ms: number, endMs: number): Promise<boolean> {
   const leftMs = endMs - performance.now()
   if (leftMs <= 0 || stopped.signal.aborted) return false

@@ -162,7 +162,7 @@ export class Changes {
     let operation = planned
     let tag: string | undefined
     if (wantsMatch) {
-      // Often read on one node and changed on another.
+      // Often, it is read on one node and changed on another.
       const { status, body, tag: read } = await attempt(this.#running().url, `/${planned.kind}/${this.#directory.id(planned.name)}`)
       if (status !== 200 || read === null) return
       tag = read

@@ -86,7 +86,7 @@ export class Operations {
   }
 
   #newSource(): Operation {
-    // Some are close to the limit, some have only the last key.
+    // Some sources are close to the limit of keys, and some have only one key left.
     const count = this.#random.pick([1, 2, 2, 3, MAX_KEYS - 2])
     return this.#named('sources', { keys: Array.from({ length: count }, () => this.#key()), enabled: true })
   }

@@ -1,4 +1,4 @@
-// The quarantine, while nodes are killed: a message stays there until it is released or deleted, and either is done completely.
+// The quarantine, while nodes are killed: a message stays there until it is released or deleted, and neither is done in part.
 
 import type { Messages, Sent } from './messages.ts'
 import type { State } from './model.ts'

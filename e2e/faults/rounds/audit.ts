@@ -19,7 +19,7 @@ export interface FaultTime {
 /** What the audit finds out about a round. */
 export type Audit = Omit<RoundResult, 'faults' | 'recoveredMs'>
 
-/** Outcomes are recorded at most this long after the response, so older ones must not be sent again. The invariant says 1 s; the rest is for a busy machine. */
+/** Outcomes are recorded at most this long after the response, so older ones must not be sent again. The invariant says 1 s; the rest is a margin for busy machines. */
 const RECORDED_MS = 4_000
 /** The most responses to one node, at one destination, that are not recorded yet. */
 const RECORDED_LATE = 100
@@ -32,7 +32,7 @@ export interface AuditOptions {
   faults: readonly FaultTime[]
   /** The ledger and the number of accepted messages before the traffic began. */
   before?: { ledger: readonly LedgerRow[]; accepted: number }
-  /** The most nodes that one fault affects; 1 by default. */
+  /** The maximum number of nodes that one fault affects; 1 by default. */
   nodesAtOnce?: number
   /** Whether outcomes cannot be recorded during a fault, and the store reports no error. If it does, nodes stop sending at once. */
   isSilent?: boolean

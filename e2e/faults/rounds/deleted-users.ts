@@ -82,7 +82,7 @@ class DeletedUsers {
       for (const [marker] of bytes.toString().matchAll(new RegExp(`${MARKER}-\\d+-`, 'g'))) arrivedMs.set(marker, atMs)
       return undefined
     })
-    // Quotes what it got.
+    // Its response quotes the request.
     const refusing: Receiver = await startReceiver(({ messages: [message], bytes }) =>
       message?.type === 'delete' ? undefined : { status: random.chance(0.3) ? 503 : 410, body: bytes, after: sleep(random.int(0, 30)) },
     )
@@ -141,7 +141,7 @@ class DeletedUsers {
     this.#deletions.push({ id, marker, answeredMs: performance.now() })
   }
 
-  /** Also resolves after some seconds without one. */
+  /** Waits for a dead letter of the user, for some seconds at most. */
   async #letterArrived(marker: string): Promise<void> {
     const hasArrived = async (): Promise<boolean> => this.#arrivedMs.has(marker)
     await eventually(hasArrived, (isSo) => isSo, { deadlineMs: LETTER_MS }).catch(() => {})

@@ -11,7 +11,7 @@ import { EMPTY_RESULT, type Fault, type Injection, type RoundOptions, type Round
 const MEASURED_EVERY = 4
 /** Messages that are acknowledged before the first fault. Meanwhile, code is compiled and hosts are started. */
 const WARM_UP = 100
-/** In each round, so many users are deleted, each at the time of one of the first faults. */
+/** The number of users who are deleted in each round, each during one of the first faults. */
 const DELETED_USERS = 3
 
 export type RoundParts = Omit<Injection, keyof Fault>

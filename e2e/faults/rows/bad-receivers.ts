@@ -1,4 +1,4 @@
-// Receivers misbehave for some seconds, each in its own way. One receiver stays healthy: its messages must not be delayed. The last answer
+// Receivers misbehave for a few seconds, each in its own way. One receiver stays healthy: its messages must not be delayed. The last answer
 // of a receiver to a message decides how its delivery must end.
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -79,7 +79,7 @@ const receivers: Injection = {
 
 export const BAD_RECEIVERS: readonly Fault[] = [injected(receivers)]
 
-/** Lets one receiver misbehave for this long. */
+/** Makes one receiver misbehave for this long. */
 async function misbehave(receiving: BadReceiver, ms: number, random: Random): Promise<void> {
   const { destination, kinds } = receiving
   const untilMs = performance.now() + ms

@@ -1,4 +1,4 @@
-// The client library, @switchyard/node: its process is killed, the service is away, and requests are refused.
+// The client library, @switchyard/node: its process is killed, the service is down, and requests are refused.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer } from '../../system/receiver.ts'

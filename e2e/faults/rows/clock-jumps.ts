@@ -94,7 +94,7 @@ async function clockRound(
   )
 }
 
-/** How wrong a clock may be that must not show another day in UTC, now and for some minutes. */
+/** The largest error of a clock that must still show the same day in UTC for some minutes. */
 function offsetWithinDay(random: Random): number {
   const sinceMidnightMs = Date.now() % DAY_MS
   const marginMs = 10 * 60 * SECOND_MS
@@ -107,7 +107,7 @@ function anyOffset(random: Random): number {
   return random.int(-most, most)
 }
 
-/** Half of the time one receiver is away meanwhile, so that many deliveries wait for a retry. */
+/** In half of the cases, one receiver is down meanwhile, so that many deliveries wait for a retry. */
 async function whileReceiverIsAway(system: System, random: Random, act: () => Promise<void>): Promise<void> {
   const { receiver } = random.pick(system.destinations.slice(0, 5))
   const isAway = random.chance(0.5)

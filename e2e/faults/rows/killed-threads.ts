@@ -11,7 +11,7 @@ const CONTROL = new URL('../causes/thread-control.ts', import.meta.url).href
 const ANNOUNCEMENT = /^threads can be ended at port (\d+)$/
 /** A node waits up to 5 s before it replaces a thread that has ended repeatedly. */
 const MOST_TRIES = 100
-/** A node replaces a thread that has hung for 10 s, or for 20 s if it was just started. The rest is for a busy machine. */
+/** A node replaces a thread that has hung for 10 s, or for 20 s if it was just started. The rest is a margin for busy machines. */
 const ENDED_MS = 90_000
 
 const threadsOf = (): Pick<Injection, 'system' | 'stores' | 'perRound'> => ({

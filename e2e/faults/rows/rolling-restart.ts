@@ -7,10 +7,10 @@ import type { Fault, Injection } from '../rounds/fault.ts'
 import { injected } from '../rounds/round.ts'
 import { clusterOf, type System } from '../system/system.ts'
 
-/** The most tries of one call, including the first, while another node is running. */
+/** The maximum number of attempts of one call while another node is running. */
 const MOST_TRIES = 8
 
-/** The promised ten seconds, and some for a busy machine. */
+/** The promised ten seconds, with a margin for busy machines. */
 const STOP_MS = 12_000
 
 /** How many nodes of a system have been restarted. */

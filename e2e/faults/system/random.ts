@@ -2,9 +2,9 @@
 // faults, their order and the number of messages between them do.
 
 export interface Random {
-  /** At least 0, less than 1. */
+  /** From 0, inclusive, to 1, exclusive. */
   next(): number
-  /** A whole number from `least` to `most`, both included. */
+  /** A whole number from `least` to `most`, inclusive. */
   int(least: number, most: number): number
   pick<T>(values: readonly T[]): T
   chance(share: number): boolean
