@@ -214,7 +214,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
         await eventually(
           async () => (await fetch(`${url}/api${path}`, { headers: { authorization: `Bearer ${TOKEN}` } })).status,
           (status) => status !== 404,
-          { what: `${name} knows ${path}`, deadlineMs: 10_000 },
+          { what: `${name} knows ${path}` },
         )
       }
     },

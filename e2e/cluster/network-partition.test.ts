@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IS_LONG } from '../system/long-tests.ts'
+import { IS_LONG, STOPPED_WITHIN_MS } from '../system/long-tests.ts'
 import { track } from '../system/service.ts'
 import { LEASE_MS, type Node, RESUME_DEADLINE_MS, RESUME_KILLED_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
@@ -53,7 +53,7 @@ test('a node that is disconnected from the database answers 503 in time, others 
   assert.ok(resumedMs > RESUME_KILLED_MS, 'the server still has its sessions, so the other nodes wait until its lease has expired')
   await load.traffic.until(() => performance.now() - fromMs > CUT_MS)
   node.proxy.heal()
-  const backMs = await node.becomes(200, { deadlineMs: 15_000 })
+  const backMs = await node.becomes(200, { deadlineMs: RESUME_DEADLINE_MS })
   t.diagnostic(`ready ${Math.round(backMs)} ms after the network recovered`)
   const toMs = performance.now()
   const late = ['first', 'again', 'after']
@@ -99,7 +99,7 @@ test('a node that gets SIGTERM while the database does not answer exits within 1
   t.diagnostic(`ended after ${Math.round(ms)} ms`)
   // It could neither record outcomes nor release what it held.
   assert.equal(code, 6)
-  assert.ok(ms < 10_000, `it took ${ms} ms`)
+  assert.ok(ms < STOPPED_WITHIN_MS, `it took ${ms} ms`)
   held.acceptRequests()
   await held.deliveredAgain(performance.now(), RESUME_DEADLINE_MS)
 })
@@ -126,7 +126,7 @@ test('the responses of the database are lost: what it committed anyway is neithe
   await node.becomes(503)
   await load.traffic.until(() => performance.now() - fromMs > ANSWERS_LOST_MS, { what: 'time passes while calls are made' })
   node.proxy.heal()
-  await node.becomes(200, { deadlineMs: 15_000 })
+  await node.becomes(200, { deadlineMs: RESUME_DEADLINE_MS })
   const toMs = performance.now()
   await load.traffic.more(enough(100))
   const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs }], deadlineMs: 45_000 })

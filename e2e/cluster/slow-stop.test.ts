@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { STOPPED_WITHIN_MS } from '../system/long-tests.ts'
 import { startReceiver } from '../system/receiver.ts'
 import { track } from '../system/service.ts'
 import { gate } from '../system/signals.ts'
@@ -77,7 +78,7 @@ async function stopWhileLocked(cluster: Cluster, { table, answers, unfinished }:
     answers.open()
     const { code, ms, stderr } = await service.ended
     assert.equal(code, FORCED, stderr)
-    assert.ok(ms < 10_000, `${ms} ms`)
+    assert.ok(ms < STOPPED_WITHIN_MS, `${ms} ms`)
     assert.equal(forced(service.log())?.[0], unfinished)
     return stderr
   } finally {

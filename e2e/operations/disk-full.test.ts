@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { SQLITE_ONLY } from '../../packages/server/src/store/fixtures/test-store.ts'
 import { mountSmallDisk, whyNoSmallDisk } from '../machine-faults/small-disk.ts'
+import { STOPPED_WITHIN_MS } from '../system/long-tests.ts'
 import { startReceiver } from '../system/receiver.ts'
 import { startSender } from '../system/sender.ts'
 import { runService, type Service, startService, track } from '../system/service.ts'
@@ -148,7 +149,7 @@ suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
     const { code, ms, stderr } = await first.stop()
     assert.equal(code, 6, stderr)
     assert.match(stderr, /"unfinished":\["recording the outcomes of deliveries"/)
-    assert.ok(ms < 10_000, `${ms} ms`)
+    assert.ok(ms < STOPPED_WITHIN_MS, `${ms} ms`)
 
     disk.free()
     const service = await first.restart()

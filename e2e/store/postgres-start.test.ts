@@ -10,6 +10,7 @@ import { createLog } from '../../packages/server/src/logging/log.ts'
 import { freePort } from '../../packages/server/src/store/fixtures/free-port.ts'
 import { createDatabase, PostgresServer, type TestDatabase } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { startSwitchyard, switchyard } from '../system/command-line.ts'
+import { STOPPED_WITHIN_MS } from '../system/long-tests.ts'
 import { SECRET_KEY, startCluster, startNode } from '../system/nodes-in-process.ts'
 import { callControl, runService, TOKEN } from '../system/service.ts'
 
@@ -111,7 +112,7 @@ test('a node stops on a signal while it waits for its database', async () => {
   waiting.kill('SIGTERM')
   const { code, ms, stdout, stderr } = await waiting.ended
   assert.equal(code, 0, stderr)
-  assert.ok(ms < 10_000)
+  assert.ok(ms < STOPPED_WITHIN_MS)
   assert.doesNotMatch(stdout + stderr, /SECRET/)
 })
 
