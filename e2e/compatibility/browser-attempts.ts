@@ -151,7 +151,7 @@ export function refusesUnknownKey(client: PageClient): Attempt {
     await bench.gate.until(() => bench.gate.requests.slice(from).some(({ status, method }) => method === 'GET' && status === 404))
     const { page } = tab
     const isSaid = (): boolean => tab.console.some((text) => client.unknownKey.test(text))
-    while (!isSaid()) await page.waitForEvent('console', { timeout: 10_000 })
+    while (!isSaid()) await page.waitForEvent('console', { timeout: 60_000 })
     assert.deepEqual(bench.gate.requests.slice(from).filter(isPost), [])
   }
 }

@@ -92,7 +92,7 @@ suite('first run', { concurrency: 1 }, () => {
     )
 
     await tab.visit('/alerts')
-    await page.getByRole('link', { name: /^Messages Rejected: / }).click({ timeout: 60_000 })
+    await page.getByRole('link', { name: /^Messages Rejected: / }).click({ timeout: 180_000 })
     await page.getByRole('heading', { level: 1, name: /^Messages Rejected: / }).waitFor()
     await page.getByRole('link', { name: 'Show the message' }).waitFor()
     await page.getByRole('button', { name: 'Mute' }).click()

@@ -93,7 +93,7 @@ export function brokenLinksOf(file: string): string[] {
   })
 }
 
-const DEADLINE_MS = 30_000
+const DEADLINE_MS = 60_000
 
 /** Follows a guide instead of a person, with a folder, a shell, and a service on a free port. */
 export class Reader implements AsyncDisposable {

@@ -127,7 +127,7 @@ async function assertNothingLeft(demo: Demo, urls: readonly string[]): Promise<v
   for (const url of urls) assert.ok(await isRefused(url), `${url} is still open`)
 }
 
-suite('npm run demo', { concurrency: 2, timeout: 60_000 }, () => {
+suite('npm run demo', { concurrency: 2, timeout: 180_000 }, () => {
   test('shows a healthy, a flaky and a dead destination at the printed address, prints a final report and leaves nothing behind', async () => {
     await using demo = start(['--duration', '5s', '--rate', '50'])
     const address = await addressOf(demo)

@@ -14,7 +14,7 @@ export interface RunOptions {
 }
 
 /** Resolves when the program has ended with 0. */
-export function run(file: string, args: string[], { cwd, deadlineMs = 30_000 }: RunOptions): Promise<Ended> {
+export function run(file: string, args: string[], { cwd, deadlineMs = 60_000 }: RunOptions): Promise<Ended> {
   const startedAt = performance.now()
   // Not inherited, because the options of this runtime can mean something else in another version.
   const env = { ...process.env, NODE_OPTIONS: undefined, NODE_TEST_CONTEXT: undefined }

@@ -11,7 +11,7 @@ export interface Child {
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null; stderr: string; stdout: string }>
 }
 
-const DEADLINE_MS = 30_000
+const DEADLINE_MS = 60_000
 
 /** `body` is the program's text, with `Analytics`, `host` and `say(line)` in scope. */
 export function runChild(host: string, body: string): Child {

@@ -79,7 +79,7 @@ async function run(seed: number): Promise<void> {
 
 for (let round = 0; round < 12; round++) {
   const seed = Math.floor(Math.random() * 2 ** 31)
-  test(`every call has one outcome (seed ${seed})`, { timeout: 30_000 }, () => run(seed))
+  test(`every call has one outcome (seed ${seed})`, { timeout: 120_000 }, () => run(seed))
 }
 
 test('successive flushes report every call exactly once', async () => {

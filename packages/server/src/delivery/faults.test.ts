@@ -313,6 +313,6 @@ test('a listener that throws because of a message that is not sent does not stop
 
 test('the process exits by itself after stop', () => {
   const script = fileURLToPath(new URL('./fixtures/run-and-stop.ts', import.meta.url))
-  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8', timeout: 15_000 })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8', timeout: 120_000 })
   assert.deepEqual([status, stdout, stderr], [0, 'over\n', ''])
 })

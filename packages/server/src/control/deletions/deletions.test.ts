@@ -79,7 +79,7 @@ test('5000 users fit in one request', async (t) => {
   assert.deepEqual([status, body.userCount], [202, 5000])
 })
 
-test('the targets of a large request are paged, counted and found by user and state', { timeout: 60_000 }, async (t) => {
+test('the targets of a large request are paged, counted and found by user and state', { timeout: 180_000 }, async (t) => {
   const { call } = await startControl(t)
   const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
   await call('POST', '/api/destinations', { name: 'Hook', urls: ['https://example.com'], sourceIds: [source.id] })
@@ -148,7 +148,7 @@ test('users can be suppressed without deleting anything', async (t) => {
   }
 })
 
-test('a message that was purged is no longer shown', { timeout: 60_000 }, async (t) => {
+test('a message that was purged is no longer shown', { timeout: 180_000 }, async (t) => {
   const { call, store } = await startControl(t)
   const { body: source } = await call('POST', '/api/sources', { name: 'Shop' })
   await accept(store, source.id, [

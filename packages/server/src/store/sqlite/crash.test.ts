@@ -34,7 +34,7 @@ async function killedAfter(atLeast: number, mode: 'accept' | 'fail' | 'release' 
 }
 
 test('all messages that were acknowledged before a kill are stored, pending once, and still known as duplicates', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const path = tempPath(t)
   const first = await openFor(t, path)
@@ -59,7 +59,7 @@ test('all messages that were acknowledged before a kill are stored, pending once
 })
 
 test('after a kill, a destination has exactly the content of its newest version, which is not older than the last committed one', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const path = tempPath(t)
   const first = await openFor(t, path)
@@ -78,7 +78,7 @@ test('after a kill, a destination has exactly the content of its newest version,
 })
 
 test('after a kill, each message is in quarantine or has one delivery, and all that were released stay released', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const path = tempPath(t)
   const first = await openFor(t, path)
@@ -100,7 +100,7 @@ test('after a kill, each message is in quarantine or has one delivery, and all t
   }
 })
 
-test('after a kill, each delivery that failed has exactly one dead letter, and no other has one', { timeout: 60_000 }, async (t) => {
+test('after a kill, each delivery that failed has exactly one dead letter, and no other has one', { timeout: 180_000 }, async (t) => {
   const path = tempPath(t)
   const first = await openFor(t, path)
   const { sourceId, destinationId } = await newSourceAndDestination(first)

@@ -60,7 +60,7 @@ async function fill(store: Store, sourceId: string, destinationId: string): Prom
 }
 
 test('on a full disk messages are rejected, none is lost or invented, and deliveries are recorded when there is space again', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const folder = smallDisk(t)
   if (folder === undefined) return
@@ -116,7 +116,7 @@ test('on a full disk messages are rejected, none is lost or invented, and delive
   await again.close()
 })
 
-test('a store can be closed while the disk is full, and waiting commands are rejected', { timeout: 60_000 }, async (t) => {
+test('a store can be closed while the disk is full, and waiting commands are rejected', { timeout: 180_000 }, async (t) => {
   const folder = smallDisk(t)
   if (folder === undefined) return
   const path = join(folder, 'test.db')
@@ -149,7 +149,7 @@ function watched(promise: Promise<unknown>): { isOver: (() => boolean) & { promi
   return { isOver: Object.assign(() => over, { promise: watching }) }
 }
 
-test('if nothing waits to be written, the store finds out by itself that there is space again', { timeout: 60_000 }, async (t) => {
+test('if nothing waits to be written, the store finds out by itself that there is space again', { timeout: 180_000 }, async (t) => {
   const folder = smallDisk(t)
   if (folder === undefined) return
   const ballast = join(folder, 'ballast')
@@ -167,7 +167,7 @@ test('if nothing waits to be written, the store finds out by itself that there i
   await store.close()
 })
 
-test('a purge that needs more space than there is does not stop sending: outcomes can be recorded', { timeout: 30_000 }, async (t) => {
+test('a purge that needs more space than there is does not stop sending: outcomes can be recorded', { timeout: 180_000 }, async (t) => {
   const folder = smallDisk(t)
   if (folder === undefined) return
   const store = await openFor(t, join(folder, 'test.db'))

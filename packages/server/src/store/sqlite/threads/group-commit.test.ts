@@ -53,7 +53,7 @@ test('onCommit is called for every transaction with its duration and its number 
 })
 
 test('commands that exceed the memory limit are rejected with StoreUnavailable, and the others are stored', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const store = await openFor(t, pathFor(t))
   const { sourceId, destinationId } = await newSourceAndDestination(store)
