@@ -21,7 +21,7 @@ test('a third kind of destination is one folder and one entry in the dashboard',
   writeFileSync(join(copy, 'tsconfig.json'), JSON.stringify(tsconfig))
 
   replace('src/api/types.ts', /^ {2}Destination: .*$/m, (line) => {
-    const [, shared] = /\{ type: 'integration'; (.*?createdAt: string; )/.exec(line) ?? []
+    const [, shared] = /\{ type: 'integration'; (.*?)integration: string; /.exec(line) ?? []
     assert.ok(shared, 'the settings that all kinds have')
     return `${line} | { type: 'sink'; ${shared}counter: string }`
   })
