@@ -2,7 +2,7 @@
 
 import type { Postgres } from '../service/environment/databases.ts'
 import { createFolder, pause, removeFolder } from '../service/environment/processes.ts'
-import { createTraffic } from '../service/environment/traffic.ts'
+import { CONNECTIONS, createTraffic } from '../service/environment/traffic.ts'
 import { deliver } from '../service/scenarios/delivery.ts'
 import { startNodes } from './programs.ts'
 
@@ -25,12 +25,13 @@ const TOLD_AFTER_MS = 1_500
 export async function measureTrips(postgres: Postgres, events: number, eventsPerRequest: number): Promise<TripsRun> {
   const folder = createFolder()
   const traffic = await createTraffic()
+  const load = { eventsPerRequest, connections: CONNECTIONS }
   try {
     const running = await startNodes(postgres, 1, { folder, receiverUrl: traffic.receiverUrl })
     try {
-      await deliver(traffic, running, WARM_UP_EVENTS, eventsPerRequest)
+      await deliver(traffic, running, WARM_UP_EVENTS, load)
       const before = await facts()
-      const { sent, endedAtMs } = await deliver(traffic, running, events, eventsPerRequest)
+      const { sent, endedAtMs } = await deliver(traffic, running, events, load)
       const after = await facts()
       const per = (name: keyof typeof after): number => (after[name] - before[name]) / events
       return {

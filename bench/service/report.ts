@@ -3,21 +3,22 @@
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
 import type { Latency, Percentiles } from './environment/latency.ts'
 import type { Program, ProgramName } from './environment/programs.ts'
+import type { Load } from './environment/traffic.ts'
 import type { CostRound } from './scenarios/cpu-cost.ts'
 import type { DeliveryRun } from './scenarios/delivery.ts'
 import type { FloodRun } from './scenarios/flood.ts'
 import type { IngestRun } from './scenarios/ingest.ts'
 import type { SaturatedRun } from './scenarios/saturated.ts'
-import { costRatios, cpuRatios, deadRatios, type ProgramRound, type Results, rateRatios } from './targets.ts'
+import { costRatios, cpuRatios, deadRatios, loadText, type ProgramRound, type Results, rateRatios } from './targets.ts'
 
 export type Titles = Pick<Program, 'name' | 'title'>[]
 
 /** Ratios are to the previous version if that was measured, and to the two-thread limit otherwise. */
-export function deliveryText(titles: Titles, bySize: Map<number, ProgramRound<DeliveryRun>[]>): string {
-  const isCompared = [...bySize.values()].some((rounds) => runsOf(rounds, 'before').length > 0)
+export function deliveryText(titles: Titles, byLoad: Map<Load, ProgramRound<DeliveryRun>[]>): string {
+  const isCompared = [...byLoad.values()].some((rounds) => runsOf(rounds, 'before').length > 0)
   const [base, baseTitle]: [ProgramName, string] = isCompared ? ['before', 'before'] : ['two-thread-limit', 'two-thread limit']
   const head = [
-    'Per request',
+    'Load',
     'Program',
     'Rounds',
     'Events',
@@ -30,7 +31,7 @@ export function deliveryText(titles: Titles, bySize: Map<number, ProgramRound<De
     'Peak MB',
     'Received',
   ]
-  const rows = deliveryRows(titles, bySize, ({ name }, runs, rounds) => {
+  const rows = deliveryRows(titles, byLoad, ({ name }, runs, rounds) => {
     const of = (value: (run: DeliveryRun) => number, digits = 0) => spreadText(spreadOf(runs.map(value)), digits)
     return [
       String(runs.length),
@@ -45,8 +46,8 @@ export function deliveryText(titles: Titles, bySize: Map<number, ProgramRound<De
       receivedText(runs),
     ]
   })
-  const threadHead = ['Per request', 'CPU µs/event by thread', 'Main', 'Writer', 'Senders', 'V8 in the background', 'Others']
-  const threadRows = deliveryRows(titles, bySize, (_program, runs) =>
+  const threadHead = ['Load', 'CPU µs/event by thread', 'Main', 'Writer', 'Senders', 'V8 in the background', 'Others']
+  const threadRows = deliveryRows(titles, byLoad, (_program, runs) =>
     (['main', 'writer', 'senders', 'v8', 'others'] as const).map((thread) =>
       spreadText(spreadOf(runs.map((run) => run.threads[thread])), 1),
     ),
@@ -59,13 +60,11 @@ export function deliveryText(titles: Titles, bySize: Map<number, ProgramRound<De
 
 function deliveryRows(
   titles: Titles,
-  bySize: Map<number, ProgramRound<DeliveryRun>[]>,
+  byLoad: Map<Load, ProgramRound<DeliveryRun>[]>,
   cells: (program: Titles[number], runs: DeliveryRun[], rounds: ProgramRound<DeliveryRun>[]) => string[],
 ): string[][] {
-  return [...bySize].flatMap(([size, rounds]) =>
-    titlesIn(titles, rounds).map((program) =>
-      [numberText(size, 0), program.title].concat(cells(program, runsOf(rounds, program.name), rounds)),
-    ),
+  return [...byLoad].flatMap(([load, rounds]) =>
+    titlesIn(titles, rounds).map((program) => [loadText(load), program.title].concat(cells(program, runsOf(rounds, program.name), rounds))),
   )
 }
 
@@ -81,18 +80,21 @@ function receivedText(runs: DeliveryRun[]): string {
   return [complaints.length === 0 ? 'all' : complaints.join(', '), ...(duplicates > 0 ? [`${duplicates} twice`] : ['each once'])].join(', ')
 }
 
-export function ingestText(titles: Titles, rounds: ProgramRound<IngestRun>[]): string {
-  const rows = titlesIn(titles, rounds).map(({ name, title }) => {
-    const runs = runsOf(rounds, name)
-    return [
-      title,
-      String(runs.length),
-      spreadText(spreadOf(runs.map((run) => run.eventsPerSecond)), 0),
-      spreadText(rateRatios(rounds, 'bare-fastify', name), 2),
-      spreadText(spreadOf(runs.map((run) => run.cpuUsPerEvent)), 1),
-    ]
-  })
-  return tableText(['Program', 'Rounds', 'Events/s', '× Fastify', 'CPU µs/event'], rows)
+export function ingestText(titles: Titles, byLoad: Map<Load, ProgramRound<IngestRun>[]>): string {
+  const rows = [...byLoad].flatMap(([load, rounds]) =>
+    titlesIn(titles, rounds).map(({ name, title }) => {
+      const runs = runsOf(rounds, name)
+      return [
+        loadText(load),
+        title,
+        String(runs.length),
+        spreadText(spreadOf(runs.map((run) => run.eventsPerSecond)), 0),
+        spreadText(rateRatios(rounds, 'bare-fastify', name), 2),
+        spreadText(spreadOf(runs.map((run) => run.cpuUsPerEvent)), 1),
+      ]
+    }),
+  )
+  return tableText(['Load', 'Program', 'Rounds', 'Events/s', '× Fastify', 'CPU µs/event'], rows, (column) => column === 1)
 }
 
 export function idleText(titles: Titles, rounds: ProgramRound<Latency>[]): string {

@@ -11,7 +11,7 @@ import { EVENTS_PER_LARGE_REQUEST, EVENTS_PER_REQUEST, MAX_EVENTS_PER_REQUEST, S
 import { createPrograms, type Program, type ProgramName, versionOf } from './environment/programs.ts'
 import { createRoundRunner } from './environment/rounds.ts'
 import { isServiceThere } from './environment/service.ts'
-import { createTraffic } from './environment/traffic.ts'
+import { CONNECTIONS, createTraffic, type Load } from './environment/traffic.ts'
 import { installPeers } from './install.ts'
 import { backlogTargets, backlogText } from './large-backlog-report.ts'
 import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED, noiseText, saturatedText } from './report.ts'
@@ -23,13 +23,14 @@ import { measureIdle } from './scenarios/idle-latency.ts'
 import { measureIngest } from './scenarios/ingest.ts'
 import { type LargeBacklogRun, measureLargeBacklog, STORES, type StoreKind } from './scenarios/large-backlog.ts'
 import { measureSaturated } from './scenarios/saturated.ts'
-import { type Results, targets } from './targets.ts'
+import { loadText, type Results, targets } from './targets.ts'
 
 const SCENARIOS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead', 'saturated'] as const
 /** Runs only if --only names it, because filling the store takes long. */
 const SEPARATE = ['backlog'] as const
 const NAMES = [...SCENARIOS, ...SEPARATE]
 type Scenario = (typeof NAMES)[number]
+const MAX_CONNECTIONS = 1_000
 /** The scenarios that compare two versions. */
 const COMPARED: string[] = ['delivery', 'ingest', 'idle'] satisfies Scenario[]
 
@@ -39,9 +40,10 @@ usage: node scripts/run.mjs bench/service/run.ts [options]
 
   --rounds N       rounds of each part (5)
   --quick          2 rounds, fewer events, small backlogs: checks that it runs; the numbers are not reliable
-  --sizes N,…      messages per request in delivery (15; 1, 15 and 1,000 without --only)
+  --sizes N,…      messages per request in delivery and ingest, with 16 connections; NxC means C connections
+                   (15; in delivery 1, 1x64, 15 and 1000 without --only, in ingest 1 and 15)
   --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery, ingest and idle are measured against it,
-                   without the peers
+                   beside the two-thread limit and bare Fastify but without the other peers
   --one-core       with --before: run the two versions on the first core only (needs taskset)
   --only NAME,…    scenarios: ${SCENARIOS.join(', ')} (repeatable); ${SEPARATE.join(', ')} runs only if it is named here
   --size N         backlog: the number of deliveries pending for the dead destination (10,000,000)
@@ -64,7 +66,13 @@ const only = named.length === 0 && options['one-core'] ? COMPARED : named
 const unknown = only.filter((name) => !NAMES.includes(name as Scenario))
 const rounds = Number(options.rounds ?? (options.quick ? 2 : 5))
 const tries = Number(options.tries)
-const sizes = (options.sizes ?? (only.length === 0 ? '1,15,1000' : String(EVENTS_PER_REQUEST))).split(',').map(Number)
+const loadsOf = (text: string): Load[] =>
+  text.split(',').map((size) => {
+    const [eventsPerRequest, connections = CONNECTIONS] = size.split('x').map(Number)
+    return { eventsPerRequest: eventsPerRequest ?? 0, connections }
+  })
+const loads = loadsOf(options.sizes ?? (only.length === 0 ? '1,1x64,15,1000' : String(EVENTS_PER_REQUEST)))
+const ingestLoads = loadsOf(options.sizes ?? (only.length === 0 ? '1,15' : String(EVENTS_PER_REQUEST)))
 if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || unknown.length > 0) {
   const complaint =
     unknown.length > 0
@@ -73,8 +81,11 @@ if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || 
   console.error(complaint)
   process.exit(2)
 }
-if (!sizes.every((size) => Number.isInteger(size) && size >= 1 && size <= MAX_EVENTS_PER_REQUEST)) {
-  console.error(`--sizes must be whole numbers from 1 to ${MAX_EVENTS_PER_REQUEST}, separated by commas, not ${options.sizes}`)
+const isWithin = (count: number, most: number): boolean => Number.isInteger(count) && count >= 1 && count <= most
+if (!loads.every((load) => isWithin(load.eventsPerRequest, MAX_EVENTS_PER_REQUEST) && isWithin(load.connections, MAX_CONNECTIONS))) {
+  console.error(
+    `--sizes must be whole numbers from 1 to ${MAX_EVENTS_PER_REQUEST}, separated by commas, each perhaps followed by x and 1 to ${MAX_CONNECTIONS} connections, not ${options.sizes}`,
+  )
   process.exit(2)
 }
 if (options['one-core'] && (options.before === undefined || only.some((name) => !COMPARED.includes(name)))) {
@@ -102,6 +113,8 @@ const isWanted = (part: Scenario): boolean => (only.length === 0 ? !SEPARATE.inc
 const SCALE = options.quick ? 0.25 : 1
 const DELIVERY_EVENTS = 45_000 * SCALE
 const INGEST_EVENTS = 300_000 * SCALE
+/** One event per request costs so much more that fewer take as long. */
+const SINGLE_INGEST_EVENTS = 60_000 * SCALE
 const IDLE_EVENTS = 200 * SCALE
 const FLOOD_SECONDS = options.quick ? 8 : 30
 const SATURATED_SECONDS = options.quick ? 6 : 20
@@ -119,7 +132,7 @@ const programs = createPrograms(postgres, redis, options.before, options['one-co
 const roundRunner = createRoundRunner(options.quick ? 1 : tries)
 const results: Results = {
   delivery: new Map(),
-  ingest: [],
+  ingest: new Map(),
   idle: [],
   flood: [],
   backlogs: [],
@@ -136,21 +149,30 @@ const IDLING: ProgramName[] = ['service', 'limit', 'two-thread-limit', 'graphile
 /** The programs of the targets for other sizes than the usual one. */
 const SIZED: ProgramName[] = ['service', 'two-thread-limit', 'graphile-worker-tuned']
 const VERSIONS: ProgramName[] = ['service', 'before']
+const LIMITED_VERSIONS: ProgramName[] = [...VERSIONS, 'two-thread-limit']
 const isCompared = options.before !== undefined
 
 if (isWanted('delivery')) {
-  for (const size of sizes) {
-    const names = isCompared ? VERSIONS : size === EVENTS_PER_REQUEST ? IDLING : SIZED
+  for (const load of loads) {
+    const { eventsPerRequest: size } = load
+    const names = isCompared ? LIMITED_VERSIONS : size === EVENTS_PER_REQUEST ? IDLING : SIZED
     const [events, warmUpEvents] = [wholeRequests(DELIVERY_EVENTS, size), wholeRequests(WARM_UP_EVENTS, size)]
-    const delivering = competitors(names, (program) => measureDelivery(program, events, warmUpEvents, size))
-    results.delivery.set(size, await roundRunner.run('delivery', `${size} per request`, rounds, delivering))
+    const delivering = competitors(names, (program) => measureDelivery(program, events, warmUpEvents, load))
+    results.delivery.set(load, await roundRunner.run('delivery', loadText(load), rounds, delivering))
   }
 }
 if (isWanted('ingest')) {
-  const taking = competitors(isCompared ? VERSIONS : ['service', 'limit', 'bare-fastify'], (program) =>
-    measureIngest(program, INGEST_EVENTS, WARM_UP_EVENTS),
-  )
-  results.ingest = await roundRunner.run('ingest', '', rounds, taking)
+  for (const load of ingestLoads) {
+    const { eventsPerRequest: size } = load
+    const [events, warmUpEvents] = [
+      wholeRequests(size === 1 ? SINGLE_INGEST_EVENTS : INGEST_EVENTS, size),
+      wholeRequests(WARM_UP_EVENTS, size),
+    ]
+    const taking = competitors(isCompared ? [...VERSIONS, 'bare-fastify'] : ['service', 'limit', 'bare-fastify'], (program) =>
+      measureIngest(program, events, warmUpEvents, load),
+    )
+    results.ingest.set(load, await roundRunner.run('ingest', loadText(load), rounds, taking))
+  }
 }
 if (isWanted('idle')) {
   const idling = competitors(isCompared ? VERSIONS : IDLING, (program) => measureIdle(program, IDLE_EVENTS))

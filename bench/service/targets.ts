@@ -8,6 +8,7 @@ import { EVENTS_PER_REQUEST } from './environment/events.ts'
 import type { Latency } from './environment/latency.ts'
 import type { ProgramName } from './environment/programs.ts'
 import type { Round } from './environment/rounds.ts'
+import { CONNECTIONS, type Load } from './environment/traffic.ts'
 import type { CostRound } from './scenarios/cpu-cost.ts'
 import type { DeadRound, StartTimes } from './scenarios/dead-destination.ts'
 import type { DeliveryRun } from './scenarios/delivery.ts'
@@ -18,9 +19,8 @@ import type { SaturatedRun } from './scenarios/saturated.ts'
 export type ProgramRound<Run> = Round<ProgramName, Run>
 
 export interface Results {
-  /** By the number of events per request. */
-  delivery: Map<number, ProgramRound<DeliveryRun>[]>
-  ingest: ProgramRound<IngestRun>[]
+  delivery: Map<Load, ProgramRound<DeliveryRun>[]>
+  ingest: Map<Load, ProgramRound<IngestRun>[]>
   idle: ProgramRound<Latency>[]
   flood: FloodRun[]
   backlogs: Backlog[]
@@ -39,6 +39,7 @@ const FLAT_FACTOR = 1.1
 const UNDISTURBED_FACTOR = 1.1
 const SATURATED_FACTOR = 0.5
 const START_LIMIT_MS = 5_000
+const SINGLE_CPU_US = 100
 /** In runs of the same code, the p50 of an idle service varied by 8 %. */
 const IDLE_BEFORE_FACTOR = 1.1
 /** The lowest throughput relative to the previous version that is acceptable for a change that is not about speed. */
@@ -46,16 +47,17 @@ const BEFORE_FACTOR = 0.97
 
 export function targets(results: Results): PerformanceTarget[] {
   const { delivery, ingest } = results
-  const usual = delivery.get(EVENTS_PER_REQUEST) ?? []
   return [
-    deliveryTarget('limit', 'the limit', 0.7, usual, EVENTS_PER_REQUEST),
-    deliveryTarget('graphile-worker', 'graphile-worker with its documented settings', 3, usual, EVENTS_PER_REQUEST),
-    ...[...delivery].flatMap(([size, rounds]) => [
-      deliveryTarget('two-thread-limit', 'the two-thread limit', 0.8, rounds, size),
-      deliveryTarget('graphile-worker-tuned', 'graphile-worker tuned', 4, rounds, size),
-    ]),
+    ...[...delivery].flatMap(([load, rounds]) => deliveryTargets(load, rounds)),
     ...beforeTargets(results),
-    ratioTarget('ingest alone, durable, deduplicated', '≥ 0.7 × bare Fastify', 0.7, rateRatios(ingest, 'bare-fastify')),
+    ...[...ingest].map(([load, rounds]) =>
+      ratioTarget(
+        `ingest alone, durable, deduplicated, ${loadText(load)}`,
+        '≥ 0.7 × bare Fastify',
+        0.7,
+        rateRatios(rounds, 'bare-fastify'),
+      ),
+    ),
     idleTarget(results.idle),
     costTarget('stored', results.cost.stored),
     costTarget('pending', results.cost.pending),
@@ -67,11 +69,34 @@ export function targets(results: Results): PerformanceTarget[] {
   ]
 }
 
+function deliveryTargets(load: Load, rounds: ProgramRound<DeliveryRun>[]): PerformanceTarget[] {
+  const { eventsPerRequest } = load
+  const to = (other: ProgramName, title: string, factor: number) => deliveryTarget(other, title, factor, rounds, load)
+  return [
+    ...(eventsPerRequest === EVENTS_PER_REQUEST
+      ? [to('limit', 'the limit', 0.7), to('graphile-worker', 'graphile-worker with its documented settings', 3)]
+      : []),
+    to('two-thread-limit', 'the two-thread limit', eventsPerRequest === 1 ? 0.6 : 0.8),
+    to('graphile-worker-tuned', 'graphile-worker tuned', 4),
+    ...(eventsPerRequest === 1 ? [singleCpuTarget(load, rounds)] : []),
+  ]
+}
+
+function singleCpuTarget(load: Load, rounds: ProgramRound<DeliveryRun>[]): PerformanceTarget {
+  const cpu = spreadOf(rounds.flatMap((round) => round.get('service')?.cpuUsPerEvent ?? []))
+  return {
+    what: `CPU per event, ${loadText(load)}`,
+    needed: `≤ ${SINGLE_CPU_US} µs in all threads`,
+    measured: cpu ? `${spreadText(cpu, 0)} µs` : 'not run',
+    isMet: cpu && cpu.median <= SINGLE_CPU_US,
+  }
+}
+
 /** Only if another checkout was measured too. */
 function beforeTargets({ delivery, ingest, idle }: Results): PerformanceTarget[] {
   const compared = [
-    ...[...delivery].map(([size, rounds]) => [deliveryOf(size), rateRatios(rounds, 'before')] as const),
-    ['ingest alone', rateRatios(ingest, 'before')] as const,
+    ...[...delivery].map(([load, rounds]) => [deliveryOf(load), rateRatios(rounds, 'before')] as const),
+    ...[...ingest].map(([load, rounds]) => [`ingest alone, ${loadText(load)}`, rateRatios(rounds, 'before')] as const),
   ]
   const p50 = (kind: 'ackedMs' | 'sentMs') => roundRatios(idle, 'service', 'before', (run) => run[kind].p50)
   const idling = p50('ackedMs')
@@ -140,14 +165,19 @@ function deliveryTarget(
   title: string,
   factor: number,
   rounds: ProgramRound<DeliveryRun>[],
-  size: number,
+  load: Load,
 ): PerformanceTarget {
-  const what = `${deliveryOf(size)}, against ${title}`
+  const what = `${deliveryOf(load)}, against ${title}`
   return ratioTarget(what, `≥ ${factor} × ${title}, nothing lost`, factor, rateRatios(rounds, other), complaintsOf(rounds))
 }
 
-function deliveryOf(size: number): string {
-  return `in → durable → POST out → outcome durable, ${numberText(size, 0)} per request`
+function deliveryOf(load: Load): string {
+  return `in → durable → POST out → outcome durable, ${loadText(load)}`
+}
+
+export function loadText({ eventsPerRequest, connections }: Load): string {
+  const size = `${numberText(eventsPerRequest, 0)} per request`
+  return connections === CONNECTIONS ? size : `${size}, ${connections} connections`
 }
 
 function ratioTarget(

@@ -9,6 +9,14 @@ import type { ReceiverReport, ReceiverRequest } from './receiver.ts'
 /** Sixteen concurrent clients: enough to keep every program busy, few enough to be fair to one that answers late. */
 export const CONNECTIONS = 16
 
+/** How events are sent. */
+export interface Load {
+  eventsPerRequest: number
+  connections: number
+}
+
+export const USUAL_LOAD: Load = { eventsPerRequest: EVENTS_PER_REQUEST, connections: CONNECTIONS }
+
 /** Events with numbers from here on are not expected by any receiver. */
 const FILL_FIRST = 2 ** 28
 
@@ -25,8 +33,8 @@ export interface Received {
 
 export interface Traffic {
   receiverUrl: string
-  /** Sends as fast as the program answers, in batches of 15 by default. Returns the range of events to ask the receiver for. */
-  burst(target: Target, events: number, eventsPerRequest?: number): Promise<Sent & Range>
+  /** Sends as fast as the program answers. Returns the range of events to ask the receiver for. */
+  burst(target: Target, events: number, load?: Load): Promise<Sent & Range>
   /** Sends single events at an average rate. */
   pace(target: Target, events: number, perSecond: number): Promise<Sent & Range>
   /** Sends events that no receiver expects. */
@@ -71,9 +79,9 @@ export async function createTraffic(): Promise<Traffic> {
   }
   return {
     receiverUrl: `http://127.0.0.1:${port}`,
-    async burst(target, events, eventsPerRequest = EVENTS_PER_REQUEST) {
+    async burst(target, events, load = USUAL_LOAD) {
       const range = number(events)
-      const sent = await send({ target, connections: CONNECTIONS, eventsPerRequest, ...range }, 300_000)
+      const sent = await send({ target, ...load, ...range }, 300_000)
       return { ...sent, ...range }
     },
     async pace(target, events, requestsPerSecond) {

@@ -5,7 +5,7 @@ import { nowMs } from '../environment/http-message.ts'
 import { cpuUs, peakRssBytes, threadCpuUs } from '../environment/process-stats.ts'
 import { createFolder, pause, removeFolder } from '../environment/processes.ts'
 import type { Program, RunningProgram } from '../environment/programs.ts'
-import { createTraffic, requireAll, type Traffic } from '../environment/traffic.ts'
+import { createTraffic, type Load, requireAll, type Traffic } from '../environment/traffic.ts'
 
 export interface DeliveryRun {
   events: number
@@ -39,16 +39,16 @@ export async function measureDelivery(
   program: Pick<Program, 'start'>,
   events: number,
   warmUpEvents: number,
-  eventsPerRequest?: number,
+  load?: Load,
 ): Promise<DeliveryRun> {
   const folder = createFolder()
   const traffic = await createTraffic()
   try {
     const running = await program.start({ folder, receiverUrl: traffic.receiverUrl })
     try {
-      await deliver(traffic, running, warmUpEvents, eventsPerRequest)
+      await deliver(traffic, running, warmUpEvents, load)
       const [cpuBefore, threadsBefore] = [cpuOf(running), threadsOf(running)]
-      const { sent, endedAtMs } = await deliver(traffic, running, events, eventsPerRequest)
+      const { sent, endedAtMs } = await deliver(traffic, running, events, load)
       const cpu = cpuOf(running).map((us, index) => (us - (cpuBefore[index] ?? 0)) / events)
       const threads = threadCosts(threadsOf(running), threadsBefore, events, cpu[0] ?? 0)
       const { missing, duplicates } = await traffic.received(sent)
@@ -75,14 +75,9 @@ export async function measureDelivery(
 }
 
 /** Sends events, and waits until all have arrived and the program has nothing pending. */
-export async function deliver(
-  traffic: Traffic,
-  running: Pick<RunningProgram, 'target' | 'remaining'>,
-  events: number,
-  eventsPerRequest?: number,
-) {
+export async function deliver(traffic: Traffic, running: Pick<RunningProgram, 'target' | 'remaining'>, events: number, load?: Load) {
   const complete = traffic.expectNext(events, SETTLE_LIMIT_MS)
-  const [sent, lastNewAtMs] = await Promise.all([traffic.burst(running.target, events, eventsPerRequest).then(requireAll), complete])
+  const [sent, lastNewAtMs] = await Promise.all([traffic.burst(running.target, events, load).then(requireAll), complete])
   const limit = nowMs() + SETTLE_LIMIT_MS
   while ((await running.remaining()) > 0) {
     if (nowMs() > limit) throw new Error('the program still has pending outcomes after all events arrived')
