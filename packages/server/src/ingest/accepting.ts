@@ -7,12 +7,23 @@ import { errorBody } from '../errors.ts'
 import type { Proxies } from '../http/proxies.ts'
 import { parseTraceContext } from '../outbound/trace-context.ts'
 import type { PlanJudges } from '../plans/plan-judges.ts'
-import type { AcceptBatch, Configuration, Nodes, Routing, SegmentContent, Source, Store } from '../store/store.ts'
+import { writeStoredBody } from '../store/port/stored-messages.ts'
+import {
+  type AcceptBatch,
+  type Configuration,
+  type Nodes,
+  type Routing,
+  type SegmentContent,
+  type Source,
+  type Store,
+  StoreUnavailable,
+} from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { IngestPacing } from '../timing/ingest-pacing.ts'
 import { answerJson, answerPixel, answerSuccess } from './answers.ts'
 import type { IngestEvents } from './events.ts'
 import { type Exchange, isFromBrowser, requestProblem } from './exchange.ts'
+import { Gathering, gatheredContent, isGatherable, type Single } from './gathering.ts'
 import type { BacklogLimit } from './limits/backlog-limit.ts'
 import { createRateLimit, createSharedRateLimit, type RateLimit } from './limits/rate-limit.ts'
 import { type Body, type ParsedRequest, parseRequest } from './parse-request.ts'
@@ -47,6 +58,18 @@ export interface IngestDeps extends Partial<IngestEvents> {
   oauth?: ((token: string) => Promise<ReadonlySet<string> | null>) | undefined
 }
 
+/** A request whose messages can be stored. */
+interface ReadRequest extends Single {
+  exchange: Exchange
+  body: Body
+  parsed: ParsedRequest
+  quarantined: AcceptBatch['quarantined']
+  /** What was charged to the rate limit. */
+  charged: number
+  /** The configuration by which it was read. */
+  configuration: Configuration
+}
+
 const BACKLOG_LIMIT = {
   message:
     'Too many deliveries to a destination of this source are pending, so no message was accepted. Wait for the number of seconds in the Retry-After header, then try again.',
@@ -59,15 +82,19 @@ export class Accepting {
   readonly #pacing: IngestPacing
   readonly #rateLimit: RateLimit | null
 
-  constructor(deps: IngestDeps, refusals: Refusals, pacing: IngestPacing) {
+  readonly #receiveAgain: (exchange: Exchange, bytes: Buffer) => void
+  readonly #gathering = new Gathering<ReadRequest>((requests) => this.#storeGathered(requests))
+
+  constructor(deps: IngestDeps, refusals: Refusals, pacing: IngestPacing, receiveAgain: (exchange: Exchange, bytes: Buffer) => void) {
     this.#deps = deps
+    this.#receiveAgain = receiveAgain
     this.#refusals = refusals
     this.#pacing = pacing
     this.#rateLimit = rateLimitOf(deps.settings.rateLimitPerSecond, deps.store.nodes, deps.clock)
   }
 
   accept(exchange: Exchange, source: Source, body: Body): void {
-    const { store, clock, route, privacy, plans } = this.#deps
+    const { store, clock, privacy, plans } = this.#deps
     const waitSeconds = this.#rateLimit?.waitSeconds(source.id, clock.scheduleMs()) ?? 0
     if (waitSeconds > 0)
       return this.#refusals.reject(exchange, requestProblem(exchange, 'rate_limited', body), ['Retry-After', String(waitSeconds)])
@@ -91,14 +118,11 @@ export class Accepting {
     if (!parsed.ok) return this.#refusals.reject(exchange, parsed)
     if (parsed.items.length === 0) return this.#conclude(exchange, source.id, parsed)
     const content = this.#contentOf(exchange, source, parsed, protection)
-    const routing = route(configuration, source.id, content)
-    this.#store(exchange, charged, parsed, {
-      content,
-      body: parsed.body,
-      messageIds: parsed.messageIds,
-      routing,
-      quarantined: quarantinedIn(parsed, trackingPlan?.planId),
-    })
+    const quarantined = quarantinedIn(parsed, trackingPlan?.planId)
+    const request: ReadRequest = { exchange, body, bytes: body.bytes.length, parsed, content, quarantined, charged, configuration }
+    // A protected message cannot be read again from the body, because the rules have replaced values in it.
+    if (protection === null && isGatherable(request)) this.#gathering.add(request)
+    else void this.#store([request])
   }
 
   #contentOf(exchange: Exchange, source: Source, parsed: ParsedRequest, protection: ReturnType<Privacy['of']>): SegmentContent {
@@ -121,34 +145,67 @@ export class Accepting {
     return content
   }
 
-  #store(exchange: Exchange, charged: number, parsed: ParsedRequest, batch: AcceptBatch): void {
-    const { store, backlogLimit, onAccepted } = this.#deps
-    const { content, routing } = batch
-    const { sourceId } = content
-    // Refund a charge if nothing is stored: the client will retry the request, and it is charged then.
-    const refund = (): void => this.#rateLimit?.charge(sourceId, -charged)
-    if (backlogLimit?.isReached(routing)) {
-      refund()
-      this.#pacing.countRefused()
-      return this.#refusals.overloaded(exchange, BACKLOG_LIMIT)
+  /** While the requests waited, the configuration may have changed: a source was disabled, a user suppressed. Such a request is received again. */
+  async #storeGathered(requests: readonly ReadRequest[]): Promise<void> {
+    const configuration = this.#deps.store.configuration()
+    const current = requests.filter((request) => request.configuration === configuration)
+    for (const request of requests) {
+      if (request.configuration === configuration) continue
+      this.#refund(request)
+      this.#receiveAgain(request.exchange, request.body.bytes)
     }
-    store.ingest
-      .accept(batch)
-      .then(({ duplicates }) => {
-        onAccepted?.({
-          sourceId,
-          messages: parsed.items.length,
-          duplicates: duplicates.length,
-          bytes: parsed.body.length,
-          content,
-          repeated: duplicates,
-        })
-        this.#conclude(exchange, sourceId, parsed)
-      })
-      .catch((error: unknown) => {
-        refund()
-        this.#refusals.fail(exchange, error)
-      })
+    if (current.length > 0) await this.#store(current)
+  }
+
+  /** Stores the messages as one batch and answers the requests. Does not reject. */
+  async #store(requests: readonly ReadRequest[]): Promise<void> {
+    const { store, route, backlogLimit, onAccepted } = this.#deps
+    const [first] = requests as [ReadRequest]
+    const { configuration, quarantined } = first
+    const isAlone = requests.length === 1
+    try {
+      const content = isAlone ? first.content : gatheredContent(requests)
+      const { sourceId } = content
+      const routing = route(configuration, sourceId, content)
+      if (backlogLimit?.isReached(routing)) {
+        if (!isAlone) return await this.#storeEach(requests)
+        this.#refund(first)
+        this.#pacing.countRefused()
+        return this.#refusals.overloaded(first.exchange, BACKLOG_LIMIT)
+      }
+      const messageIds = isAlone ? first.parsed.messageIds : requests.map(({ parsed }) => parsed.messageIds[0] as string)
+      const body = (isAlone ? first.parsed.bytes : null) ?? writeStoredBody({ ...content, batch: content.items })
+      const { duplicates } = await store.ingest.accept({ content, body, messageIds, routing, quarantined })
+      const counts = { messages: messageIds.length, duplicates: duplicates.length, bytes: body.length }
+      onAccepted?.({ sourceId, ...counts, content, repeated: duplicates })
+    } catch (error) {
+      // A message that the store cannot take must not prevent the others from being stored. Those that were stored are duplicates then.
+      if (!isAlone && !(error instanceof StoreUnavailable)) return await this.#storeEach(requests)
+      for (const request of requests) {
+        this.#refund(request)
+        this.#refusals.fail(request.exchange, error)
+      }
+      return
+    }
+    for (const { exchange, content, parsed } of requests) this.#concludeSafely(exchange, content.sourceId, parsed)
+  }
+
+  async #storeEach(requests: readonly ReadRequest[]): Promise<void> {
+    await Promise.all(requests.map((request) => this.#store([request])))
+  }
+
+  /** If nothing is stored, the client will retry the request, and it is charged then. */
+  #refund({ content, charged }: ReadRequest): void {
+    this.#rateLimit?.charge(content.sourceId, -charged)
+  }
+
+  /** A bug must neither leave this sender without a response nor those whose messages were stored with this one. */
+  #concludeSafely(exchange: Exchange, sourceId: string, parsed: ParsedRequest): void {
+    try {
+      this.#conclude(exchange, sourceId, parsed)
+    } catch (error) {
+      this.#refusals.fail(exchange, error)
+    }
   }
 
   /** Called when the valid messages are stored. Only now are the rejected ones counted: if the request failed, its retry would count them again. */

@@ -19,7 +19,6 @@ import { bytesProblem } from '../api/json-problem.ts'
 import type { ApiErrorCode } from '../errors.ts'
 import { tooLargeMerged } from '../outbound/merged-size.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../store/port/scan-json.ts'
-import { writeStoredBody } from '../store/port/stored-messages.ts'
 import { MAX_HASHED_VALUES, type Protect, TooManyHashedValues } from './privacy/privacy.ts'
 import { TimeWarnings, type Warnings } from './time-warnings.ts'
 
@@ -62,8 +61,8 @@ export interface ParsedRequest {
   sentAt: string | null
   context: JsonObject | null
   integrations: JsonObject | null
-  /** The bytes to store, from which all of the above can be parsed again. */
-  body: Buffer
+  /** The bytes of the request, if all of the above can be parsed again from them; otherwise null. */
+  bytes: Buffer | null
   rejected: readonly RejectedMessage[]
   /** The rejected messages by code: their number, and the start of the first one. */
   rejections: ReadonlyMap<string, { count: number; sample: string }>
@@ -261,7 +260,6 @@ function parseMessages(
       items.push({ ...message, messageId: generated })
     }
   }
-  const unchanged = items === undefined && envelope.bytes !== null
   const accepted = items ?? (batch as readonly JsonObject[])
   return {
     ok: true,
@@ -270,7 +268,7 @@ function parseMessages(
     sentAt,
     context,
     integrations,
-    body: unchanged ? (envelope.bytes as Buffer) : writeStoredBody({ batch: accepted, sentAt, context, integrations }),
+    bytes: items === undefined ? envelope.bytes : null,
     rejected: rejected ?? NONE_REJECTED,
     rejections: rejections ?? NO_REJECTIONS,
     suppressed,

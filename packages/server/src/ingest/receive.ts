@@ -49,7 +49,7 @@ export class Receiver {
     this.#pacing = deps.pacing ?? new IngestPacing()
     this.#keys = createKeyLookup(() => store.configuration())
     this.#refusals = new Refusals({ store, clock, keys: this.#keys, settings, reportBug, ...(onRejected ? { onRejected } : {}) })
-    this.#accepting = new Accepting(deps, this.#refusals, this.#pacing)
+    this.#accepting = new Accepting(deps, this.#refusals, this.#pacing, (exchange, bytes) => this.#receiveSafely(exchange, bytes))
     const limits = {
       timeoutMs: settings.bodyTimeoutMs,
       budget: createBodyBudget(settings.maxBodiesBytes),
