@@ -45,7 +45,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   const server = createHttpServer(log, { bodyTimeoutMs, onRoute })
   const { app } = server
   const work = createBackgroundWork(core, config, log, () => url)
-  const hasDashboard = await registerStages(app, { core, work, config, parts, bodyTimeoutMs })
+  const hasDashboard = await registerStages(server, { core, work, config, parts, bodyTimeoutMs })
   const stop = (): Promise<readonly string[]> => stopService({ core, work, server, log })
   try {
     await app.listen({ host: config.host, port: config.port })

@@ -2,7 +2,7 @@
 // responses until the client reads them, however long that takes. So the number of unanswered requests of a connection is limited, and a
 // connection is closed if the client does not read for a while. Connections that wait for a response, or send no request, are not affected.
 
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
@@ -11,6 +11,8 @@ export interface Connections {
   silent: ReadonlySet<Socket>
   /** Closes connections whose clients have not read their responses for too long. A timer calls it every few seconds. */
   sweep: (nowMs: number) => void
+  /** Counts a request that Fastify does not see. Returns false if the connection has too many unanswered requests; then it is closed. */
+  admit: (request: IncomingMessage, response: ServerResponse) => boolean
 }
 
 interface Watched {
@@ -59,20 +61,23 @@ export function boundConnections(app: FastifyInstance): Connections {
     }
   }
 
-  app.server.on('connection', watch)
-  app.addHook('onRequest', (request, reply, next) => {
-    const { socket } = request.raw
+  function admit({ socket }: IncomingMessage, response: ServerResponse): boolean {
     // For localhost, Fastify creates a server for each of its two addresses, and `app.server` is only one of them.
     const connection = watched.get(socket) ?? watch(socket)
     if (connection.unanswered === 0) silent.delete(socket)
     if (connection.unanswered >= MAX_UNANSWERED) {
-      reply.hijack()
       socket.destroy()
-      return
+      return false
     }
     connection.unanswered++
-    reply.raw.on('close', answered)
-    next()
+    response.on('close', answered)
+    return true
+  }
+
+  app.server.on('connection', watch)
+  app.addHook('onRequest', (request, reply, next) => {
+    if (admit(request.raw, reply.raw)) next()
+    else reply.hijack()
   })
   const timer = setInterval(() => sweep(performance.now()), SWEEP_EVERY_MS)
   timer.unref()
@@ -80,7 +85,7 @@ export function boundConnections(app: FastifyInstance): Connections {
     clearInterval(timer)
     next()
   })
-  return { silent, sweep }
+  return { silent, sweep, admit }
 }
 
 /** The bytes of the current write that the kernel has not accepted yet. Without them, a large response would seem stuck until all of it has been sent. */

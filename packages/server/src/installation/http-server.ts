@@ -1,11 +1,12 @@
 // The HTTP server of the service, without routes: limits, timeouts, and what is answered to requests that no stage handles.
 
+import type { RequestListener } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, LogController } from 'fastify'
 import { MAX_PARAM_LENGTH } from '../control/control.ts'
 import { ApiError, errorBody } from '../errors.ts'
-import { boundConnections } from '../http/connections.ts'
+import { boundConnections, type Connections } from '../http/connections.ts'
 import { hasSeveralHosts } from '../http/proxies.ts'
-import { rejectUnparsed, rewriteTrackingUrl } from '../ingest/ingest.ts'
+import { type Bypass, rejectUnparsed, rewriteTrackingUrl } from '../ingest/ingest.ts'
 import type { Log } from '../logging/log.ts'
 
 export interface HttpServerOptions {
@@ -17,6 +18,8 @@ export interface HttpServerOptions {
 
 export interface HttpServer extends Pick<ReturnType<typeof boundConnections>, 'silent'> {
   app: FastifyInstance
+  /** Handles requests before Fastify does, if `handlerOf` returns a function for them. */
+  bypass: Bypass
 }
 
 export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServerOptions): HttpServer {
@@ -48,7 +51,7 @@ export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServe
     return503OnClosing: false,
   }) as unknown as FastifyInstance
   if (onRoute) app.addHook('onRoute', onRoute)
-  const { silent } = boundConnections(app)
+  const { silent, admit } = boundConnections(app)
   // Bodies for unknown paths, and for paths that expect none, are not read: they would only use memory and be discarded.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _body, next) => next(null))
@@ -66,7 +69,29 @@ export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServe
     request.log.error({ err: error }, 'a request failed')
     return reply.code(500).send(errorBody(new ApiError('internal_error')))
   })
-  return { app, silent }
+  return { app, silent, bypass: createBypass(app, admit) }
+}
+
+/**
+ * Fastify's own work for a request takes as long as parsing and checking a message. What it does for every request is done here too: the hooks above, and
+ * the header by which clients close their connections while the service stops, for which it gets the request.
+ */
+function createBypass(app: FastifyInstance, admit: Connections['admit']): Bypass {
+  let isClosing = false
+  app.addHook('preClose', (done) => {
+    isClosing = true
+    done()
+  })
+  return (handlerOf) => {
+    const { server } = app
+    const [viaFastify] = server.listeners('request') as RequestListener[]
+    server.removeAllListeners('request')
+    server.on('request', (request, response) => {
+      const handle = isClosing || hasSeveralHosts(request) ? undefined : handlerOf(request)
+      if (handle === undefined) viaFastify?.(request, response)
+      else if (admit(request, response)) handle(request, response)
+    })
+  }
 }
 
 function noSchemas(): never {

@@ -10,13 +10,14 @@ import type { OperatorTools } from '../control/routes/operator-tools.ts'
 import { createAddressGuard } from '../delivery/sender/http/address-guard.ts'
 import { createDialCheck } from '../delivery/sender/http/dial-check.ts'
 import { registerReadiness } from '../http/readiness.ts'
-import { MAX_BODIES_BYTES, registerIngest } from '../ingest/ingest.ts'
+import { type Bypass, MAX_BODIES_BYTES, registerIngest } from '../ingest/ingest.ts'
 import { createOAuth } from '../oauth/oauth.ts'
 import { registerDashboard } from '../pages/dashboard.ts'
 import { registerDocs } from '../pages/docs.ts'
 import { routeMessages } from '../routing/route-messages.ts'
 import type { BackgroundWork } from './background-work.ts'
 import { commandForm } from './command-form.ts'
+import type { HttpServer } from './http-server.ts'
 import { openCatalog } from './integrations-catalog.ts'
 import { integrationsFolder } from './integrations-package.ts'
 import type { AppParts, ServiceCore } from './service-core.ts'
@@ -32,38 +33,42 @@ interface Service {
 }
 
 /** Resolves with whether a build of the dashboard was found. */
-export async function registerStages(app: FastifyInstance, service: Service): Promise<boolean> {
+export async function registerStages({ app, bypass }: HttpServer, service: Service): Promise<boolean> {
   const { store, access } = service.core
   registerReadiness(app, { check: () => store.check(), authorize: (request) => access.allows(request) })
-  await registerTracking(app, service)
+  await registerTracking(app, service, bypass)
   registerMetrics(app, service)
   const routes = await registerControlApi(app, service)
   registerDocs(app, { document: () => apiDocument(routes), site: join(PACKAGES, '..', 'docs', '.vitepress', 'dist') })
   return registerDashboard(app, { folder: join(PACKAGES, 'dashboard', 'dist') })
 }
 
-async function registerTracking(app: FastifyInstance, { core, work, config, bodyTimeoutMs }: Service): Promise<void> {
+async function registerTracking(app: FastifyInstance, { core, work, config, bodyTimeoutMs }: Service, bypass: Bypass): Promise<void> {
   const { store, clock, pacing, proxies, privacy, plans, observer } = core
   const oauth = createOAuth({ store, clock, requestedOrigin: (request) => proxies.requestedOrigin(request) })
   await oauth.register(app)
-  registerIngest(app, {
-    store,
-    oauth: (token) => oauth.sourcesOf(token),
-    route: routeMessages,
-    clock,
-    pacing,
-    backlogLimit: work.backlogLimit,
-    proxies,
-    privacy,
-    plans,
-    settings: {
-      lenientKeys: config.lenientKeys,
-      rateLimitPerSecond: config.rateLimit,
-      bodyTimeoutMs,
-      maxBodiesBytes: MAX_BODIES_BYTES,
+  registerIngest(
+    app,
+    {
+      store,
+      oauth: (token) => oauth.sourcesOf(token),
+      route: routeMessages,
+      clock,
+      pacing,
+      backlogLimit: work.backlogLimit,
+      proxies,
+      privacy,
+      plans,
+      settings: {
+        lenientKeys: config.lenientKeys,
+        rateLimitPerSecond: config.rateLimit,
+        bodyTimeoutMs,
+        maxBodiesBytes: MAX_BODIES_BYTES,
+      },
+      ...observer.ingest,
     },
-    ...observer.ingest,
-  })
+    bypass,
+  )
 }
 
 function registerMetrics(app: FastifyInstance, { core: { observer, access, delivery, pacing }, config, parts }: Service): void {
