@@ -214,12 +214,12 @@ test('pipelined requests are answered in order', async (t) => {
   )
 })
 
-test('a thousand requests on one connection are stored as a thousand batches', async (t) => {
+test('a thousand requests on one connection are all stored', async (t) => {
   const api = await trackingApi(t)
   const many = Array.from({ length: 999 }, () => rawRequest(text)).join('')
   const answers = await api.exchange(many + rawRequest(text, 'Connection: close\r\n'))
   assert.equal([...answers.matchAll(/HTTP\/1\.1 200/g)].length, 1_000)
-  assert.equal(api.accepted.length, 1_000)
+  assert.equal(api.accepted.flatMap(({ messageIds }) => messageIds).length, 1_000)
 })
 
 test('a body that is not JSON is rejected with what is wrong, and a control token is not taken for a write key', async (t) => {
