@@ -9,7 +9,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import { outboundMessage } from '../outbound/outbound-message.ts'
 import { segmentEvent } from '../outbound/segment-event.ts'
 import { readStoredBody, writeStoredBody } from '../store/port/stored-messages.ts'
-import { type AcceptBatch, type AcceptResult, type SegmentContent, StoreUnavailable } from '../store/store.ts'
+import { type AcceptBatch, type AcceptResult, type SegmentContent, type Source, StoreUnavailable } from '../store/store.ts'
 import { BASIC, configuration, deferred, ROUTING, source, type TrackingApi, trackingApi } from './fixtures/tracking-api.ts'
 import { Gathering, gatheredContent, isGatherable, type Single } from './gathering.ts'
 
@@ -224,8 +224,8 @@ test('each request is answered after its message is stored, with what concerns i
   const [one, two, warned, three] = await Promise.all(all)
   assert.deepEqual([one?.text, two?.text], ['{"success":true}\n', '{"success":true}\n'])
   assert.match(JSON.stringify(warned?.body['warnings']), /timestamp_invalid/)
-  const { accepted, rejected } = three?.body as { accepted: number; rejected: { index: number }[] }
-  assert.deepEqual([accepted, rejected.map(({ index }) => index)], [1, [0]])
+  assert.equal(three?.body['accepted'], 1)
+  assert.match(JSON.stringify(three?.body['rejected']), /^\[\{"index":0,/)
   assert.deepEqual(api.accepted.flatMap(({ messageIds }) => messageIds).sort(), ['1', '2', '3', 'warned'])
 })
 
@@ -309,8 +309,8 @@ test('the limit on the backlog refuses only requests to the destination that has
 
 test('a source with privacy rules is not gathered, so no value is replaced twice', async (t) => {
   const api = await trackingApi(t)
-  const privacy = [{ path: 'userId', action: 'hash' }] as const
-  api.store.configuration = configuration([source('1', { privacy: [...privacy] } as object)])
+  const privacy: Source['privacy'] = [{ path: 'userId', action: 'hash' }]
+  api.store.configuration = configuration([source('1', { privacy })])
   const ids = ['a', 'b', 'c']
   assert.deepEqual(statusesIn(await pipelined(api, ids)), ['200', '200', '200'])
   assert.deepEqual(
