@@ -6,11 +6,11 @@ import type { ApiErrorCode } from '../errors.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { answerError, answerPixel, answerSuccess } from './answers.ts'
+import { type BodyFailure, discardBody } from './body/read-body.ts'
 import type { IngestEvents } from './events.ts'
 import type { Exchange } from './exchange.ts'
 import type { KeyLookup } from './key-lookup.ts'
 import { type RequestProblem, sampleOfBytes } from './parse-request.ts'
-import { type BodyFailure, discardBody } from './read-body.ts'
 import { basicUser, unknownKeyMessage } from './sender.ts'
 
 export interface RefusalParts extends Partial<Pick<IngestEvents, 'onRejected'>> {

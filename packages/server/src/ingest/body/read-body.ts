@@ -4,8 +4,8 @@
 // within a budget, including those that wait for decompression. It uses callbacks instead of promises because it runs for every request.
 
 import type { IncomingMessage } from 'node:http'
+import type { ArrivingBody, BodyBudget } from './body-budget.ts'
 import type { Inflate } from './inflate.ts'
-import type { ArrivingBody, BodyBudget } from './limits/body-budget.ts'
 
 export interface BodyLimits {
   maxBytes: number
