@@ -200,8 +200,8 @@ export class Lane implements SlotUser {
       this.#gate.breaker.withdrawn()
       task.withdraw(unit)
     } else {
-      task.finish(unit, results)
       try {
+        task.finish(unit, results)
         this.#judgeReceiver(flight)
       } finally {
         // After a temporary failure, the sender starts nothing that waits until it is told to. If nothing may be sent, that was recalled.
