@@ -7,7 +7,9 @@ import { machineText, targetsText } from '../client/report.ts'
 import { numberText, type Spread, spreadOf, spreadText, tableText } from '../client/table.ts'
 import type { PerformanceTarget } from '../client/targets.ts'
 import { startPostgres } from '../service/environment/databases.ts'
+import { EVENTS_PER_REQUEST } from '../service/environment/events.ts'
 import { createRoundRunner, type Round } from '../service/environment/rounds.ts'
+import { CONNECTIONS, type Load } from '../service/environment/traffic.ts'
 import { installPeers } from '../service/install.ts'
 import { noiseText } from '../service/report.ts'
 import { type DeliveryRun, measureDelivery } from '../service/scenarios/delivery.ts'
@@ -18,6 +20,8 @@ import { measureTakeover, type TakeoverRun } from './takeover.ts'
 
 const SCENARIOS = ['delivery', 'trips', 'claims', 'takeover'] as const
 type Scenario = (typeof SCENARIOS)[number]
+/** All numbers of events in delivery are multiples of it. */
+const EVENTS_UNIT = 3_000
 
 const HELP = `Measures the service on PostgreSQL: against graphile-worker, with one to four nodes, the cost of an event and of a claim, and the time
 until the work of a killed node is delivered.
@@ -27,6 +31,7 @@ usage: npm run bench:cluster -- [options]
   --rounds N       rounds of each part (5)
   --quick          2 rounds, fewer events: checks that it runs; the numbers are not reliable
   --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery is measured against it, without the peers
+  --per-request N  messages per request in delivery (15)
   --only NAME,…    scenarios: ${SCENARIOS.join(', ')} (repeatable)
   --tries N        repeat a run that other work disturbed, up to N runs in all (3)
   --check          exit 1 when a target is missed or a run failed
@@ -53,6 +58,12 @@ if (![rounds, tries].every((count) => Number.isInteger(count) && count >= 1) || 
   )
   process.exit(2)
 }
+const perRequest = Number(options['per-request'])
+if (!Number.isInteger(perRequest) || perRequest < 1 || EVENTS_UNIT % perRequest !== 0) {
+  console.error(`--per-request must be a divisor of ${EVENTS_UNIT}, not ${options['per-request']}`)
+  process.exit(2)
+}
+const load: Load = { eventsPerRequest: perRequest, connections: CONNECTIONS }
 const isWanted = (part: Scenario): boolean => only.length === 0 || only.includes(part)
 const DELIVERY_EVENTS = options.quick ? 9_000 : 60_000
 const TRIPS_EVENTS = options.quick ? 6_000 : 30_000
@@ -77,7 +88,7 @@ if (isWanted('delivery')) {
     rounds,
     competitors.map((competitor) => ({
       key: competitor.key,
-      measure: () => measureDelivery(competitor, DELIVERY_EVENTS, competitor.processes * WARM_UP_EVENTS),
+      measure: () => measureDelivery(competitor, DELIVERY_EVENTS, competitor.processes * WARM_UP_EVENTS, load),
     })),
   )
 }
@@ -103,7 +114,8 @@ const report = [
   '# Cluster benchmark',
   machine,
   `- ${postgres.version} on the same machine, fsync and synchronous_commit on`,
-  'Median (min–max) of the rounds; ratios are computed within a round. One sender, one receiver, `track` events of 700 bytes.',
+  'Median (min–max) of the rounds; ratios are computed within a round. One sender, one receiver, `track` events of 700 bytes, ' +
+    `${perRequest} per request.`,
   '## Targets',
   targetsText(judged),
   ...section('delivery', 'In → durable → POST out → outcome durable', deliveryText),
@@ -283,6 +295,7 @@ function readOptions() {
       options: {
         rounds: { type: 'string' },
         tries: { type: 'string', default: '3' },
+        'per-request': { type: 'string', default: String(EVENTS_PER_REQUEST) },
         quick: { type: 'boolean', default: false },
         before: { type: 'string' },
         only: { type: 'string', multiple: true },
