@@ -95,7 +95,7 @@ export class Accepting {
 
   accept(exchange: Exchange, source: Source, body: Body): void {
     const { store, clock, privacy, plans } = this.#deps
-    const waitSeconds = this.#rateLimit?.waitSeconds(source.id, clock.scheduleMs()) ?? 0
+    const waitSeconds = exchange.isAdmitted ? 0 : (this.#rateLimit?.waitSeconds(source.id, clock.scheduleMs()) ?? 0)
     if (waitSeconds > 0)
       return this.#refusals.reject(exchange, requestProblem(exchange, 'rate_limited', body), ['Retry-After', String(waitSeconds)])
     const configuration = store.configuration()
@@ -152,7 +152,7 @@ export class Accepting {
     for (const request of requests) {
       if (request.configuration === configuration) continue
       this.#refund(request)
-      this.#receiveAgain(request.exchange, request.body.bytes)
+      this.#receiveAgain({ ...request.exchange, isAdmitted: true }, request.body.bytes)
     }
     if (current.length > 0) await this.#store(current)
   }
@@ -190,8 +190,9 @@ export class Accepting {
     for (const { exchange, content, parsed } of requests) this.#concludeSafely(exchange, content.sourceId, parsed)
   }
 
+  /** One by one. The configuration may have changed since the batch was made. */
   async #storeEach(requests: readonly ReadRequest[]): Promise<void> {
-    await Promise.all(requests.map((request) => this.#store([request])))
+    await Promise.all(requests.map((request) => this.#storeGathered([request])))
   }
 
   /** If nothing is stored, the client will retry the request, and it is charged then. */

@@ -11,6 +11,8 @@ export interface Exchange {
   pixel: boolean
   /** The write key from the query string, on paths that accept one there. */
   queryKey?: string | undefined
+  /** Whether it has passed the rate limit before, and is received again. */
+  isAdmitted?: boolean
   /** Null while the source is not known. */
   sourceId: string | null
 }

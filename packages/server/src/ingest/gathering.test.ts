@@ -86,6 +86,16 @@ test('many requests do not wait for the batch before them, and a batch has a lim
   assert.deepEqual(stored.flat(), ['first', ...many], 'in order, none lost')
 })
 
+test('nothing is kept of requests that were stored or refused at once', async () => {
+  const gathering = new Gathering<Single>(() => Promise.resolve())
+  for (let at = 0; at < 16; at++) gathering.add(named(String(at)))
+  gathering.add(named('other', { ip: '192.0.2.9' }))
+  assert.equal(gathering.size, 2)
+  await turn()
+  await turn()
+  assert.equal(gathering.size, 0)
+})
+
 test('requests that differ in source, address or kind of client are in different batches', async () => {
   const { gathering, stored } = rig()
   for (const [name, about] of [
@@ -275,6 +285,36 @@ test('a message that the store cannot take fails alone', async (t) => {
     messageIds.includes('m3') ? Promise.reject(new Error('cannot be stored')) : Promise.resolve({ segment: 1, duplicates: [] })
   const ids = Array.from({ length: 6 }, (_, at) => `m${at}`)
   assert.deepEqual(statusesIn(await pipelined(api, ids)), ['200', '200', '200', '500', '200', '200'])
+})
+
+test('a user who is suppressed while a batch fails, before its requests are stored one by one', async (t) => {
+  const { api, taken, until } = await slowApi(t)
+  const answers = pipelined(api, ['m0', 'm1'])
+  await until(() => taken.length === 1)
+  assert.deepEqual(taken[0]?.batch.messageIds, ['m0', 'm1'])
+  api.store.configuration = configuration([source('1')], { 1: ['m0'] })
+  taken[0]?.end(new Error('cannot be stored'))
+  await until(() => taken.length === 2)
+  assert.deepEqual(taken[1]?.batch.messageIds, ['m1'])
+  taken[1]?.end({ segment: 1, duplicates: [] })
+  assert.deepEqual(statusesIn(await answers), ['200', '200'])
+  assert.deepEqual(api.suppressed, [['1', 1]])
+})
+
+test('a request that is received again has passed the rate limit', async (t) => {
+  const { api, taken, until } = await slowApi(t, { rateLimitPerSecond: 4 })
+  const answers = pipelined(api, ['m0', 'm1'])
+  await until(() => taken.length === 1)
+  // Another request uses up the limit meanwhile.
+  const other = api.post('/v1/batch', { batch: Array.from({ length: 50 }, (_, at) => ({ ...callOf(`b${at}`), type: 'track' })) })
+  await until(() => taken.length === 2)
+  assert.equal((await api.post('/v1/track', callOf('late'))).status, 429)
+  api.store.configuration = configuration([source('1')])
+  taken[0]?.end(new Error('cannot be stored'))
+  await until(() => taken.length === 3)
+  for (const { end } of taken.slice(1)) end({ segment: 1, duplicates: [] })
+  await until(() => api.accepted.flatMap(({ messageIds }) => messageIds).length === 52)
+  assert.deepEqual([statusesIn(await answers), (await other).status], [['200', '200'], 200])
 })
 
 test('if the store is unavailable, every request is told to retry, and nothing is charged to the rate limit', async (t) => {

@@ -1,6 +1,6 @@
 // Gathers requests of one message into batches, because the store and delivery do most of their work for each batch, not for each message. A lone
 // request waits for the end of the current turn of the event loop. Requests that arrive while a batch of the same kind is being stored wait for it,
-// or until there are enough of them. Everything that a batch shares is equal in the requests of a batch, or empty.
+// or until there are enough of them. Everything that a batch shares, except `receivedAt`, is equal in its requests, or empty.
 
 import type { SegmentContent } from '../model/messages.ts'
 
@@ -24,11 +24,12 @@ interface Batch<S extends Single> {
 /** Larger messages gain little, because their own bytes cost the most. */
 const MAX_BYTES = 8 * 1024
 const MOST_REQUESTS = 64
-/** Less than the size from which on the messages of a stored body are found by scanning it. */
+/** Less than the size above which the messages of a stored body are found by scanning it. */
 const MOST_BYTES = 48 * 1024
 /** The number of requests that need not wait for the batch before them. */
 const EARLY = 16
-const MOST_IN_FLIGHT = 2
+/** How many batches such requests may be in at the same time. */
+const MOST_EARLY_IN_FLIGHT = 2
 /** All messages of a batch have the time at which the first arrived, so none that arrives later than this is added. */
 const LONGEST_MS = 3
 
@@ -41,6 +42,11 @@ export class Gathering<S extends Single> {
   constructor(store: (requests: S[]) => Promise<void>, nowMs: () => number = () => performance.now()) {
     this.#store = store
     this.#nowMs = nowMs
+  }
+
+  /** The number of kinds of requests of which some wait or are being stored. */
+  get size(): number {
+    return this.#batches.size
   }
 
   add(request: S): void {
@@ -57,7 +63,8 @@ export class Gathering<S extends Single> {
     if (batch.waiting.length === 0) batch.sinceMs = nowMs
     batch.waiting.push(request)
     batch.waitingBytes += request.bytes
-    if (batch.waiting.length === MOST_REQUESTS || (batch.waiting.length >= EARLY && batch.inFlight < MOST_IN_FLIGHT)) this.#send(key, batch)
+    if (batch.waiting.length === MOST_REQUESTS || (batch.waiting.length >= EARLY && batch.inFlight < MOST_EARLY_IN_FLIGHT))
+      this.#send(key, batch)
     else if (batch.inFlight === 0) this.#schedule(key, batch)
   }
 
@@ -68,6 +75,7 @@ export class Gathering<S extends Single> {
     setImmediate(() => {
       batch.isScheduled = false
       if (batch.waiting.length > 0) this.#send(key, batch)
+      else this.#deleteIfUnused(key, batch)
     })
   }
 
@@ -79,8 +87,12 @@ export class Gathering<S extends Single> {
     void this.#store(requests).then(() => {
       batch.inFlight--
       if (batch.waiting.length > 0) this.#send(key, batch)
-      else if (batch.inFlight === 0 && !batch.isScheduled) this.#batches.delete(key)
+      else this.#deleteIfUnused(key, batch)
     })
+  }
+
+  #deleteIfUnused(key: string, { inFlight, isScheduled }: Batch<S>): void {
+    if (inFlight === 0 && !isScheduled) this.#batches.delete(key)
   }
 }
 

@@ -109,7 +109,16 @@ export class Receiver {
     else answerJson(response, 200, sourceConfig(source, writeKey), ['Cache-Control', 'no-store'])
   }
 
+  /** A bug must neither crash the process nor leave the sender without a response. */
   #receiveBody(exchange: Exchange): void {
+    try {
+      this.#readBody(exchange)
+    } catch (error) {
+      this.#refusals.fail(exchange, error)
+    }
+  }
+
+  #readBody(exchange: Exchange): void {
     if (this.#refusals.hasUnknownKey(exchange.request)) return this.#refusals.unknownKeyUnread(exchange)
     const isKnown = basicUser(exchange.request.headers.authorization) !== undefined
     readBody(exchange.request, exchange.route === 'batch' ? this.#batchLimits : this.#callLimits, isKnown, (bytes, failure) => {
@@ -129,7 +138,7 @@ export class Receiver {
     })
   }
 
-  /** A bug must neither crash the process nor leave the sender without a response. */
+  /** See #receiveBody. */
   #receiveSafely(exchange: Exchange, bytes: Buffer): void {
     try {
       this.#receive(exchange, bytes)

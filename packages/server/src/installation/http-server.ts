@@ -89,7 +89,11 @@ function createBypass(app: FastifyInstance, admit: Connections['admit']): Bypass
     server.on('request', (request, response) => {
       const handle = isClosing || hasSeveralHosts(request) ? undefined : handlerOf(request)
       if (handle === undefined) viaFastify?.(request, response)
-      else if (admit(request, response)) handle(request, response)
+      else if (admit(request, response)) {
+        // Without a listener, an error of a response would end the process. Fastify has one too.
+        response.on('error', () => {})
+        handle(request, response)
+      }
     })
   }
 }

@@ -1,6 +1,7 @@
 // How often messages were sent again and dropped as duplicates, and when last. A client that repeats a call repeats all of it, so there is one row for
 // each set of messages that were sent again together, by the segment that contains them. Sending the same call once more only increments its
-// count. Repeats are rare, and the cost is per call, not per message.
+// count. Calls of one message are gathered into batches, so they may be counted in sets that differ. Repeats are rare, and the cost is per call, not
+// per message.
 
 import { digestOf, FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
