@@ -14,8 +14,6 @@ export interface Single {
 interface Batch<S extends Single> {
   waiting: S[]
   waitingBytes: number
-  /** When the first of them arrived. */
-  sinceMs: number
   isScheduled: boolean
   /** The number of batches that are being stored. */
   inFlight: number
@@ -35,13 +33,11 @@ const LONGEST_MS = 3
 
 export class Gathering<S extends Single> {
   readonly #store: (requests: S[]) => Promise<void>
-  readonly #nowMs: () => number
   readonly #batches = new Map<string, Batch<S>>()
 
   /** `store` must not reject. */
-  constructor(store: (requests: S[]) => Promise<void>, nowMs: () => number = () => performance.now()) {
+  constructor(store: (requests: S[]) => Promise<void>) {
     this.#store = store
-    this.#nowMs = nowMs
   }
 
   /** The number of kinds of requests of which some wait or are being stored. */
@@ -50,17 +46,18 @@ export class Gathering<S extends Single> {
   }
 
   add(request: S): void {
-    const { sourceId, browser, ip } = request.content
+    const { sourceId, browser, ip, receivedAtMs } = request.content
     const key = `${sourceId} ${browser} ${ip}`
-    const nowMs = this.#nowMs()
     let batch = this.#batches.get(key)
     if (batch === undefined) {
-      batch = { waiting: [], waitingBytes: 0, sinceMs: 0, isScheduled: false, inFlight: 0 }
+      batch = { waiting: [], waitingBytes: 0, isScheduled: false, inFlight: 0 }
       this.#batches.set(key, batch)
     }
-    const isLate = nowMs - batch.sinceMs > LONGEST_MS
-    if (batch.waiting.length > 0 && (isLate || batch.waitingBytes + request.bytes > MOST_BYTES)) this.#send(key, batch)
-    if (batch.waiting.length === 0) batch.sinceMs = nowMs
+    const [first] = batch.waiting
+    if (first !== undefined) {
+      const isLate = Math.abs(receivedAtMs - first.content.receivedAtMs) > LONGEST_MS
+      if (isLate || batch.waitingBytes + request.bytes > MOST_BYTES) this.#send(key, batch)
+    }
     batch.waiting.push(request)
     batch.waitingBytes += request.bytes
     if (batch.waiting.length === MOST_REQUESTS || (batch.waiting.length >= EARLY && batch.inFlight < MOST_EARLY_IN_FLIGHT))

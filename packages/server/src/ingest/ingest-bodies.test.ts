@@ -205,7 +205,9 @@ test('pipelined requests are answered in order', async (t) => {
     both.resolve()
     return Promise.resolve({ segment: 2, duplicates: [] })
   }
-  const answers = api.exchange(rawRequest(text) + rawRequest('{') + rawRequest(text, 'Connection: close\r\n'))
+  // Two messages each: requests of one message would be gathered into one batch.
+  const pair = JSON.stringify({ batch: [good, { ...good, messageId: 'n' }] })
+  const answers = api.exchange(rawRequest(pair) + rawRequest('{') + rawRequest(pair, 'Connection: close\r\n'))
   await both.promise
   first.resolve({ segment: 1, duplicates: [] })
   assert.deepEqual(
