@@ -56,7 +56,7 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
   const subscription = (from: { name: string; subscribe: string }, slugOfAction: string, preset?: CatalogPreset): CaseSubscription => {
     const action = actions.find((candidate) => candidate.slug === slugOfAction) as CatalogAction
     const own = Object.entries(special.mapping ?? {}).filter(([field]) => field in action.fields.properties)
-    const mapping = { ...syncMode(action), ...sampleMapping(action, preset), ...Object.fromEntries(own) }
+    const mapping = { ...sampleMapping(action, preset), ...Object.fromEntries(own) }
     return { name: from.name, action: slugOfAction, subscribe: from.subscribe, mapping, enabled: true }
   }
   const subscriptions: CaseSubscription[] =
@@ -90,10 +90,4 @@ export function batchCase(integration: IntegrationCase): IntegrationCase[] {
     return at === -1 ? [] : [{ position: at, event }]
   })
   return keptEvents.length === 0 ? [] : [{ ...integration, subscriptions: kept, events: keptEvents }]
-}
-
-/** Segment's app adds it to the mapping of each subscription whose action has modes; presets do not contain it. */
-function syncMode({ fields }: CatalogAction): JsonObject {
-  const field = fields.properties['__segment_internal_sync_mode']
-  return field === undefined ? {} : { __segment_internal_sync_mode: (field.default ?? field.oneOf?.[0]?.const) as string }
 }

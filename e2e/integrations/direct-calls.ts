@@ -22,6 +22,10 @@ export interface SubscriptionResult {
   error: string | null
 }
 
+interface DirectDefinition {
+  actions: Readonly<Record<string, { syncMode?: { default: string } }>>
+}
+
 type Settings = Record<string, unknown>
 interface Output {
   output?: unknown
@@ -42,12 +46,13 @@ const OPTIONS = {
 }
 
 async function run({ directory, settings, subscriptions, events }: DirectCall): Promise<DirectResult> {
-  const { default: definition } = require(join(folder, directory)) as { default: object }
+  const { default: definition } = require(join(folder, directory)) as { default: DirectDefinition }
   const { oauth, ...own } = settings as { oauth?: { accessToken?: string; refreshToken?: string } }
   const tokens = oauth && { oauth: { ...oauth, access_token: oauth.accessToken, refresh_token: oauth.refreshToken } }
   const results: SubscriptionResult[] = []
-  for (const { action, subscribe, mapping } of subscriptions) {
+  for (const { action, subscribe, mapping: given } of subscriptions) {
     const destination = new Destination(definition)
+    const mapping = { ...syncMode(definition, action), ...given }
     const all = { ...own, ...tokens, subscriptions: [{ partnerAction: action, subscribe, mapping }] }
     try {
       const [first] = await (events.length === 1
@@ -60,6 +65,12 @@ async function run({ directory, settings, subscriptions, events }: DirectCall): 
     }
   }
   return results
+}
+
+/** Segment's app adds it to the mapping of each subscription whose action has modes. The library does not, and presets do not contain it. */
+function syncMode({ actions }: DirectDefinition, action: string): object {
+  const mode = actions[action]?.syncMode?.default
+  return mode === undefined ? {} : { __segment_internal_sync_mode: mode }
 }
 
 // Some definitions make a request that nobody waits for.

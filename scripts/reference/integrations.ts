@@ -109,10 +109,11 @@ export function integrationText(integration: CatalogIntegration): string {
   ].join('\n')
 }
 
-function actionText({ slug, name, description, defaultSubscription, batch, fields }: CatalogAction): string[] {
+function actionText({ slug, name, description, defaultSubscription, batch, syncMode, fields }: CatalogAction): string[] {
   const facts = [
     ...(defaultSubscription === null ? [] : [`Usually runs when ${quotedCode(defaultSubscription)}.`]),
     ...(batch ? ['Takes several messages in one request.'] : []),
+    ...(syncMode === null ? [] : [syncModeText(syncMode)]),
   ]
   const shown = Object.entries(fields.properties).filter(([, field]) => field['x-hidden'] !== true)
   return [
@@ -123,6 +124,11 @@ function actionText({ slug, name, description, defaultSubscription, batch, field
     ...(shown.length === 0 ? ['No fields.'] : [fieldsTable(shown, fields.required)]),
     '',
   ]
+}
+
+function syncModeText({ oneOf = [], default: usual }: FieldSchema): string {
+  const modes = oneOf.map(({ const: mode }) => code(String(mode))).join(', ')
+  return `Sync modes: ${modes}. Default: ${code(String(usual))}.`
 }
 
 function settingsTable({ properties, required }: ObjectSchema): string {

@@ -108,7 +108,7 @@ test('a page of an integration whose every text is hostile has only tags of ours
     segmentId: 'x',
     directory: 'x',
     settings: fields,
-    actions: [{ slug: 'act', name: text, description: text, defaultSubscription: text, batch: true, fields }],
+    actions: [{ slug: 'act', name: text, description: text, defaultSubscription: text, batch: true, syncMode: null, fields }],
     presets: [{ name: text, action: 'act', subscribe: text, mapping: {}, type: 'automatic' }],
     deletes: false,
   }

@@ -51,6 +51,8 @@ export interface CatalogAction {
   /** When it usually runs; null if the definition does not say. */
   defaultSubscription: string | null
   batch: boolean
+  /** How records of the tool are changed: the choices and the default; null if the action has no such modes. */
+  syncMode: FieldSchema | null
   fields: ObjectSchema
 }
 
@@ -111,7 +113,7 @@ export interface Conditions {
 }
 
 export interface Condition {
-  /** `syncMode`: the value of the field `__segment_internal_sync_mode`. */
+  /** `syncMode`: the sync mode of the subscription. */
   type?: 'field' | 'syncMode'
   /** `parent.child` for a field of an object. */
   fieldKey?: string

@@ -10,6 +10,9 @@ import type { Conditions } from './catalog.ts'
 // The definitions are CommonJS. With `import`, actions-core would be loaded a second time, as an ES module whose classes of errors are others.
 export const require = createRequire(import.meta.url)
 
+/** Where the library looks for the sync mode of a subscription: in its mapping. */
+export const SYNC_MODE_FIELD = '__segment_internal_sync_mode'
+
 /** What the catalogue reads of a definition. The library's own types would bring those of browsers into the whole project. */
 export interface Definition {
   slug: string

@@ -12,6 +12,7 @@ import {
   loadDefinition,
   type Preset,
   registeredDefinitions,
+  SYNC_MODE_FIELD,
 } from './definitions.ts'
 import { oauthSchema, objectSchema, settingsSchema } from './field-schema.ts'
 import { knownProblem } from './known-problems.ts'
@@ -129,20 +130,27 @@ function actionOf(slug: string, action: ActionDefinition): CatalogAction {
     description,
     defaultSubscription: defaultSubscription && (CORRECTED.get(defaultSubscription) ?? defaultSubscription),
     batch: action.performBatch !== undefined,
+    syncMode: syncModeOf(action),
     fields: { ...schema, properties: { ...schema.properties, ...internalFields(action) } },
   }
+}
+
+function syncModeOf({ syncMode }: ActionDefinition): FieldSchema | null {
+  if (syncMode === undefined) return null
+  const { label, description, default: usual, choices } = syncMode
+  const oneOf = choices.map(({ value, label: title }) => ({ const: value, title }))
+  return { title: label, description, type: 'string', default: usual, oneOf }
 }
 
 /** Values that a mapping may have beside the fields: the library reads them from there under these names. */
 function internalFields({ syncMode, hooks }: ActionDefinition): Record<string, FieldSchema> {
   const fields: Record<string, FieldSchema> = {}
   if (syncMode !== undefined) {
-    fields['__segment_internal_sync_mode'] = {
+    fields[SYNC_MODE_FIELD] = {
       title: syncMode.label,
-      description: syncMode.description,
+      description: 'Mappings that are exported from Segment contain the sync mode. It is saved as `syncMode` of the subscription.',
       type: 'string',
-      default: syncMode.default,
-      oneOf: syncMode.choices.map(({ value, label }) => ({ const: value, title: label })),
+      'x-hidden': true,
     }
     fields['__segment_internal_matching_key'] = {
       title: 'Matching key',

@@ -14,6 +14,8 @@ export interface Step {
   action: string
   /** In Segment's mapping-kit language. */
   mapping: JsonObject
+  /** Missing: that of the mapping, or the default of the action. */
+  syncMode?: string | undefined
 }
 
 export interface RunOptions {

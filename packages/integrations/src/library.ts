@@ -8,7 +8,7 @@ import { replaceMethod } from './recording/replace-method.ts'
 
 export interface LibraryAction {
   readonly hasBatchSupport: boolean
-  readonly definition: { readonly fields?: Readonly<Record<string, { default?: unknown }>> }
+  readonly definition: { readonly syncMode?: { default?: string }; readonly fields?: Readonly<Record<string, { default?: unknown }>> }
   removeAllListeners(event: string): void
 }
 

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { batches } from './batching.ts'
-import type { Definition } from './definitions.ts'
+import { type Definition, SYNC_MODE_FIELD } from './definitions.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
 import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens } from './integration.ts'
 import { type ActionInput, createDestination, type Deleting, type LibraryAction, type LibraryDestination, library } from './library.ts'
@@ -56,7 +56,7 @@ export class LoadedIntegration implements Integration {
     if (action === undefined) return everyMessage(messages, failed('integration_failed', `The integration has no action "${step.action}".`))
     const groups = groupsOf(step, action, messages)
     return await this.#traced(messages, groups, options, (trace) => async (positions) => {
-      const input = this.#input(step, trace)
+      const input = this.#input(step, action, trace)
       const events = positions.map((position) => copied(messages[position] as JsonObject))
       const [event] = events as [JsonObject]
       if (events.length === 1) {
@@ -157,9 +157,9 @@ export class LoadedIntegration implements Integration {
     }
   }
 
-  #input(step: Step, trace: RunTrace): ActionInput {
+  #input(step: Step, action: LibraryAction, trace: RunTrace): ActionInput {
     return {
-      mapping: copied(step.mapping),
+      mapping: { ...copied(step.mapping), ...syncModeOf(step, action) },
       settings: copied(this.#settings),
       auth: this.#auth(trace),
       subscriptionMetadata: {},
@@ -181,6 +181,12 @@ export class LoadedIntegration implements Integration {
     this.#scrubbedMappings.add(mapping)
     addMappingSecrets(this.#scrubber, mapping)
   }
+}
+
+/** Some actions fail without a sync mode. Segment's app adds it to the mapping when a subscription is saved. */
+function syncModeOf({ mapping, syncMode }: Step, { definition }: LibraryAction): JsonObject {
+  const mode = syncMode ?? mapping[SYNC_MODE_FIELD] ?? definition.syncMode?.default
+  return definition.syncMode === undefined || mode === undefined ? {} : { [SYNC_MODE_FIELD]: mode }
 }
 
 function groupsOf(step: Step, action: LibraryAction, messages: readonly JsonObject[]): number[][] {

@@ -67,6 +67,7 @@ export const FIELDS = {
   'subscriptions[].action': { min: 1, max: 200 },
   'subscriptions[].subscribe': { min: 1, max: 8192 },
   'subscriptions[].enabled': { default: true },
+  'subscriptions[].syncMode': { min: 1, max: 100 },
 } as const
 
 /** The timeout of an attempt, by kind of destination. */

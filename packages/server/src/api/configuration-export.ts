@@ -203,17 +203,26 @@ function settingsOf({ settings, secretSettings }: JsonObject, referenceTo: (use:
 /** The secrets in `settings.oauth`, of which an integration may need only some. */
 export const OAUTH_SECRETS = ['clientId', 'clientSecret', 'refreshToken', 'accessToken'] as const
 
+interface ShownSubscription {
+  name: string
+  action: string
+  subscribe: string
+  mapping: JsonObject
+  syncMode?: string | null
+  enabled: boolean
+}
+
 /** Subscriptions without their ids. Constants that may be credentials become references. */
 function subscriptionsOf({ subscriptions }: JsonObject, referenceTo: (use: string) => string): object[] {
-  return ((subscriptions ?? []) as { name: string; action: string; subscribe: string; mapping: JsonObject; enabled: boolean }[]).map(
-    ({ name, action, subscribe, mapping, enabled }) => ({
-      name,
-      action,
-      subscribe: escapeReferences(subscribe),
-      mapping: replacedTexts(mapping, { hidden: (field) => referenceTo(`${name} ${field}`), plain: escapeReferences }),
-      enabled,
-    }),
-  )
+  return ((subscriptions ?? []) as ShownSubscription[]).map(({ name, action, subscribe, mapping, syncMode, enabled }) => ({
+    name,
+    action,
+    subscribe: escapeReferences(subscribe),
+    mapping: replacedTexts(mapping, { hidden: (field) => referenceTo(`${name} ${field}`), plain: escapeReferences }),
+    // Null is the default.
+    syncMode: syncMode ?? undefined,
+    enabled,
+  }))
 }
 
 /** A field that refers to other resources, with their names instead of their ids. */

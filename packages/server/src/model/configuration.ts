@@ -91,6 +91,8 @@ export interface Subscription {
   subscribe: string
   /** In Segment's mapping-kit language. */
   mapping: Readonly<JsonObject>
+  /** How the action changes records of the tool; null if it has no sync modes. Stored subscriptions of earlier versions have none. */
+  syncMode?: string | null
   enabled: boolean
 }
 

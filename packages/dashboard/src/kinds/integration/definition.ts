@@ -19,6 +19,8 @@ export interface Action {
   /** When it usually runs; null if the definition does not say. */
   defaultSubscription: string | null
   batch: boolean
+  /** How records of the tool are changed; null if it has no such modes. */
+  syncMode: FieldSchema | null
   fields: ObjectSchema
 }
 
@@ -69,7 +71,8 @@ export function isOfType({ type }: Pick<FieldSchema, 'type'>, ...names: readonly
   return types.length > 0 && types.every((name) => names.includes(name))
 }
 
-const SYNC_MODE = '__segment_internal_sync_mode'
+/** Under this name, the sync mode of the subscription is among the values that conditions are about. */
+export const SYNC_MODE = '__segment_internal_sync_mode'
 
 /** Whether conditions on the values of other fields hold. If a value depends on the message, they may hold: no field is hidden by mistake. */
 export function holds(conditions: Conditions | undefined, values: Readonly<Record<string, unknown>>): boolean {

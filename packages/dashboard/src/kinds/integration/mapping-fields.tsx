@@ -17,7 +17,7 @@ import {
 import { type ReactNode, useId, useRef, useState } from 'react'
 import { entered } from '../../components/inputs.tsx'
 import { Note, SmallNote, SmallTag } from '../../components/styled.tsx'
-import { type FieldSchema, isOfType, isShown, type ObjectSchema } from './definition.ts'
+import { type FieldSchema, isOfType, isShown, type ObjectSchema, SYNC_MODE } from './definition.ts'
 import classes from './integration.module.css'
 import { type FieldDraft, fieldDraftOf, inMode, isBoolean, isDefault, type MappingDraft, type Mode } from './mapping-draft.ts'
 import type { PathSuggestion } from './path-suggestions.ts'
@@ -26,6 +26,8 @@ import { help } from './settings-fields.tsx'
 export interface MappingFieldsProps {
   schema: ObjectSchema
   mapping: MappingDraft
+  /** Conditions of fields may be about it. */
+  syncMode?: string | null
   onChange: (mapping: MappingDraft) => void
   suggestions: readonly PathSuggestion[]
   /** By field, such as `mapping.user_id`. */
@@ -47,14 +49,15 @@ const FEW_FIELDS = 8
 const NONE: FieldDraft = { mode: 'none' }
 
 export function MappingFields(props: MappingFieldsProps) {
-  const { schema, mapping, onChange, prefix = 'mapping' } = props
+  const { schema, mapping, syncMode, onChange, prefix = 'mapping' } = props
   const [isAll, setAll] = useState(false)
-  const constants = Object.fromEntries(
-    Object.entries(mapping).map(([key, field]) => [
+  const constants = Object.fromEntries([
+    ...(syncMode == null ? [] : [[SYNC_MODE, syncMode]]),
+    ...Object.entries(mapping).map(([key, field]) => [
       key,
       field.mode === 'constant' ? field.value : field.mode === 'none' ? undefined : field,
     ]),
-  )
+  ]) as Record<string, unknown>
   // Fields that the definition does not have are kept and shown, so that they can be removed.
   const unknown = Object.keys(mapping).filter((key) => schema.properties[key] === undefined)
   const known = Object.keys(schema.properties).filter(

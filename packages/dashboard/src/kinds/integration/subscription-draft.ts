@@ -15,6 +15,8 @@ export interface SubscriptionDraft {
   subscribe: string
   enabled: boolean
   mapping: MappingDraft
+  /** Null if the action has no sync modes. */
+  syncMode: string | null
 }
 
 export interface Subscription {
@@ -24,6 +26,7 @@ export interface Subscription {
   subscribe: string
   enabled: boolean
   mapping: Record<string, unknown>
+  syncMode?: string | null
 }
 
 const NO_FIELDS = { properties: {}, required: [] }
@@ -35,17 +38,25 @@ export function actionOf({ actions }: Pick<Definition, 'actions'>, slug: string)
 const fieldsOf = (definition: Definition | null, action: string) => (definition && actionOf(definition, action)?.fields) ?? NO_FIELDS
 
 export function subscriptionDraftOf(definition: Definition | null, saved: Subscription & { id: string }): SubscriptionDraft {
-  const { id, name, action, subscribe, enabled, mapping } = saved
-  return { key: id, id, name, action, subscribe, enabled, mapping: mappingDraftOf(mapping, fieldsOf(definition, action).properties) }
+  const { id, name, action, subscribe, enabled, mapping, syncMode = null } = saved
+  const draft = mappingDraftOf(mapping, fieldsOf(definition, action).properties)
+  return { key: id, id, name, action, subscribe, enabled, mapping: draft, syncMode }
+}
+
+export function defaultMode(action: Action | undefined): string | null {
+  const mode = action?.syncMode?.default
+  return typeof mode === 'string' ? mode : null
 }
 
 export function presetDraft(definition: Definition, { name, action, subscribe, mapping }: Preset, key: string): SubscriptionDraft {
   const { properties } = fieldsOf(definition, action)
-  return { key, id: null, name, action, subscribe, enabled: true, mapping: mappingDraftOf(mapping, properties) }
+  const syncMode = defaultMode(actionOf(definition, action))
+  return { key, id: null, name, action, subscribe, enabled: true, mapping: mappingDraftOf(mapping, properties), syncMode }
 }
 
 /** A subscription for an action, as its definition suggests it. */
-export function actionDraft({ slug, name, defaultSubscription, fields }: Action, key: string): SubscriptionDraft {
+export function actionDraft(action: Action, key: string): SubscriptionDraft {
+  const { slug, name, defaultSubscription, fields } = action
   return {
     key,
     id: null,
@@ -54,12 +65,13 @@ export function actionDraft({ slug, name, defaultSubscription, fields }: Action,
     subscribe: defaultSubscription ?? 'type = "track"',
     enabled: true,
     mapping: defaultMapping(fields),
+    syncMode: defaultMode(action),
   }
 }
 
 /** What the API gets. The draft must have no problems. */
-export function subscriptionOf({ id, name, action, subscribe, enabled, mapping }: SubscriptionDraft): Subscription {
-  return { ...(id === null ? {} : { id }), name, action, subscribe: subscribe.trim(), enabled, mapping: mappingOf(mapping) }
+export function subscriptionOf({ id, name, action, subscribe, enabled, mapping, syncMode }: SubscriptionDraft): Subscription {
+  return { ...(id === null ? {} : { id }), name, action, subscribe: subscribe.trim(), enabled, mapping: mappingOf(mapping), syncMode }
 }
 
 /** By field of the API, such as `subscriptions[0].mapping.user_id`. */
@@ -96,6 +108,6 @@ export function integrationContent(definition: Definition | null): ContentForm<I
 }
 
 /** With its fields in a fixed order, to compare it. */
-function ordered({ id, name, action, subscribe, enabled, mapping }: Subscription) {
-  return [id, name, action, subscribe.trim(), enabled, mapping]
+function ordered({ id, name, action, subscribe, enabled, mapping, syncMode = null }: Subscription) {
+  return [id, name, action, subscribe.trim(), enabled, mapping, syncMode]
 }

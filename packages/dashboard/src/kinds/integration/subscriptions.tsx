@@ -1,7 +1,7 @@
 // The subscriptions of an integration: which action runs when, and with what. Presets are subscriptions that the definition suggests; paths and
 // events are suggested from the last messages of the sources.
 
-import { Collapse, Group, Paper, Select, Stack, Switch, TextInput } from '@mantine/core'
+import { Collapse, Group, NativeSelect, Paper, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useRef, useState } from 'react'
 import { type ApiProblem, call } from '../../api/client.ts'
@@ -11,7 +11,7 @@ import { LongStrong, Note, RowButton, SmallNote, SmallTag, Strong } from '../../
 import type { Action, Definition } from './definition.ts'
 import { MappingFields } from './mapping-fields.tsx'
 import { eventNames, type PathSuggestion, pathSuggestions } from './path-suggestions.ts'
-import { actionDraft, actionOf, presetDraft, type SubscriptionDraft } from './subscription-draft.ts'
+import { actionDraft, actionOf, defaultMode, presetDraft, type SubscriptionDraft } from './subscription-draft.ts'
 import { WhenFields, whenText } from './when-fields.tsx'
 
 export interface SubscriptionsProps {
@@ -131,7 +131,15 @@ type FieldsProps = Pick<CardProps, 'subscription' | 'action' | 'recent' | 'probl
   set: (changes: Partial<SubscriptionDraft>) => void
 }
 
-function SubscriptionFields({ subscription: { name, subscribe, mapping }, action, set, recent, problem, isReadOnly }: FieldsProps) {
+function SubscriptionFields({
+  subscription: { name, subscribe, mapping, syncMode },
+  action,
+  set,
+  recent,
+  problem,
+  isReadOnly,
+}: FieldsProps) {
+  const mode = syncMode ?? (action === undefined ? null : defaultMode(action))
   return (
     <Stack gap="md" pt="md">
       {action !== undefined && action.description !== '' && (
@@ -154,6 +162,17 @@ function SubscriptionFields({ subscription: { name, subscribe, mapping }, action
         problem={problem('subscribe')}
         isReadOnly={isReadOnly}
       />
+      {action?.syncMode != null && (
+        <NativeSelect
+          label={action.syncMode.title}
+          description={action.syncMode.description}
+          data={(action.syncMode.oneOf ?? []).map(({ const: value, title }) => ({ value: String(value), label: title }))}
+          {...entered(mode ?? '', (syncMode) => set({ syncMode }))}
+          error={problem('syncMode')}
+          disabled={isReadOnly}
+          maw={420}
+        />
+      )}
       <Stack gap="xs">
         <Strong>Fields</Strong>
         <SmallNote>
@@ -164,6 +183,7 @@ function SubscriptionFields({ subscription: { name, subscribe, mapping }, action
         <MappingFields
           schema={action?.fields ?? { properties: {}, required: [] }}
           mapping={mapping}
+          syncMode={mode}
           onChange={(next) => set({ mapping: next })}
           suggestions={recent.suggestions}
           problem={problem}

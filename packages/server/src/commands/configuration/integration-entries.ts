@@ -75,7 +75,7 @@ export function resolvedSubscriptions(given: readonly unknown[], stored: JsonObj
   return given.map((entry, at) => {
     const same = isObject(entry) ? before.find(({ name }) => name === entry['name']) : undefined
     const subscription = resolvedTexts(entry, same, `subscriptions[${at}]`, text)
-    return isObject(subscription) ? { enabled: true, ...subscription } : subscription
+    return isObject(subscription) ? { enabled: true, ...withSyncMode(subscription, same) } : subscription
   })
 }
 
@@ -83,8 +83,17 @@ export function withoutIds(subscriptions: unknown): unknown {
   if (!Array.isArray(subscriptions)) return subscriptions
   return (subscriptions as JsonObject[]).map((subscription) => {
     const { id: _, ...rest } = subscription
+    if (rest['syncMode'] == null) delete rest['syncMode']
     return rest
   })
+}
+
+/** As the service does: mappings that are exported from Segment contain the mode, and a subscription without one keeps that which it has. */
+function withSyncMode(given: Record<string, unknown>, stored: JsonObject | undefined): Record<string, unknown> {
+  const { __segment_internal_sync_mode: mapped, ...mapping } = isObject(given['mapping']) ? given['mapping'] : {}
+  const kept = stored?.['action'] === given['action'] ? stored?.['syncMode'] : undefined
+  const syncMode = given['syncMode'] ?? mapped ?? kept
+  return { ...given, ...(mapped === undefined ? {} : { mapping }), ...(syncMode == null ? {} : { syncMode }) }
 }
 
 export function hiddenSubscriptions(subscriptions: readonly unknown[]): unknown[] {

@@ -65,7 +65,7 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   'subscriptions-file': {
     placeholder: 'FILE',
     description:
-      'The subscriptions of an integration: a JSON or YAML file with the key `subscriptions`, a list of objects with name, action, subscribe, mapping and enabled. - reads stdin. Replaces all current subscriptions.',
+      'The subscriptions of an integration: a JSON or YAML file with the key `subscriptions`, a list of objects with name, action, subscribe, mapping, syncMode and enabled. - reads stdin. Replaces all current subscriptions.',
   },
   ...flagsFor(SIMPLE),
   timeout: { placeholder: 'DURATION', description: 'The timeout of one attempt, at most 5s; for an integration at most 30s.' },

@@ -49,6 +49,11 @@ const INTEGRATION = object(
           string({ description: 'The expression for the messages that the action usually runs for; null if the definition has none.' }),
         ),
         batch: boolean({ description: 'Whether it can send several messages in one request.' }),
+        syncMode: nullable(
+          anyObject({
+            description: 'JSON Schema of `syncMode` of a subscription, with choices and default; null if the action has no sync modes.',
+          }),
+        ),
         fields: SCHEMA,
       }),
     ),

@@ -126,13 +126,14 @@ function stepsOf(
 ): PlannedStep[] {
   const planned: PlannedStep[] = []
   for (const subscription of subscriptions) {
-    const { id, action, mapping } = subscription
+    const { id, action, mapping, syncMode } = subscription
     const positions: number[] = []
     for (const [position, { steps }] of messages.entries()) {
       if (steps.includes(id) && !succeeded?.includes(id)) positions.push(position)
     }
     if (positions.length > 0) {
-      planned.push({ subscription, positions, run: (integration, some, options) => integration.run({ action, mapping }, some, options) })
+      const step = { action, mapping, syncMode: syncMode ?? undefined }
+      planned.push({ subscription, positions, run: (integration, some, options) => integration.run(step, some, options) })
     }
   }
   if (erase === null || succeeded?.includes(DELETION.id)) return planned

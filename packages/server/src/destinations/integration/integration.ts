@@ -166,12 +166,13 @@ function show(destination: IntegrationDestination) {
     integrationName: integration.name,
     settings: Object.fromEntries(Object.entries(settings).filter(([name]) => !secrets.includes(name))),
     secretSettings: secrets,
-    subscriptions: subscriptions.map(({ id, name, action, subscribe, mapping, enabled }) => ({
+    subscriptions: subscriptions.map(({ id, name, action, subscribe, mapping, syncMode = null, enabled }) => ({
       id,
       name,
       action,
       subscribe,
       mapping,
+      syncMode,
       enabled,
     })),
   }

@@ -2,7 +2,7 @@
 // is in its definition: check-settings.ts and subscriptions.ts.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { anyObject, array, boolean, invalidField, object, optional, type Schema, string, withDefault } from '../../api/schema.ts'
+import { anyObject, array, boolean, invalidField, nullable, object, optional, type Schema, string, withDefault } from '../../api/schema.ts'
 import type { GivenSettings } from '../port/kind.ts'
 import { MAX_EXPRESSION } from '../subscribe/parse-subscribe.ts'
 import { type GivenSubscription, MAX_SUBSCRIPTIONS } from './subscriptions.ts'
@@ -43,6 +43,14 @@ const MAPPING = anyObject({
   description:
     'The fields of the action, in the language of Segment’s mapping kit, such as `{ "userId": { "@path": "$.userId" } }`; defaults to the default values of the fields.',
 }) as Schema<JsonObject>
+const SYNC_MODE = nullable(
+  string({
+    min: 1,
+    max: 100,
+    description:
+      'How the action changes records of the tool, such as `upsert`; GET /api/catalog/{slug} lists the choices. null if the action has no sync modes. Defaults to the current one of the subscription, or to that of the action.',
+  }),
+)
 const SUBSCRIPTION_FIELDS = {
   action: string({ min: 1, max: 200, description: 'The action to run, by its slug.' }),
   subscribe: string({
@@ -65,6 +73,7 @@ export const INTEGRATION_SETTINGS = {
         name: optional(NAME),
         ...SUBSCRIPTION_FIELDS,
         mapping: optional(MAPPING),
+        syncMode: optional(SYNC_MODE),
       }),
       {
         max: MAX_SUBSCRIPTIONS,
@@ -76,7 +85,10 @@ export const INTEGRATION_SETTINGS = {
 }
 
 export const SHOWN_SUBSCRIPTIONS = array(
-  object({ id: string(), name: NAME, ...SUBSCRIPTION_FIELDS, enabled: boolean(), mapping: MAPPING }, { title: 'Subscription' }),
+  object(
+    { id: string(), name: NAME, ...SUBSCRIPTION_FIELDS, enabled: boolean(), mapping: MAPPING, syncMode: SYNC_MODE },
+    { title: 'Subscription' },
+  ),
   {
     description:
       'Which actions run for which messages. For a viewer, constants that may be credentials, such as URLs, are replaced by (hidden).',

@@ -16,6 +16,7 @@ export interface GivenSubscription {
   action: string
   subscribe: string
   mapping?: JsonObject | undefined
+  syncMode?: string | null | undefined
   enabled: boolean
 }
 
@@ -23,6 +24,8 @@ export interface GivenSubscription {
 export const MAX_SUBSCRIPTIONS = 100
 const MAX_TOTAL_LENGTH = 512 * 1024
 const MAX_LIQUID_LENGTH = 1_000
+/** Mappings that are exported from Segment contain the sync mode under this name. */
+const SYNC_MODE_FIELD = '__segment_internal_sync_mode'
 
 /** The default of a new integration: the presets that are not for particular events. */
 export function presetSubscriptions({ presets }: CatalogIntegration): GivenSubscription[] {
@@ -39,13 +42,15 @@ export function withIds(
 ): Subscription[] {
   const left = new Map(before.map((subscription) => [subscription.id, subscription]))
   for (const { id } of given) if (id !== undefined) left.delete(id)
-  return given.map(({ id, name, action, subscribe, mapping, enabled }) => {
+  return given.map(({ id, name, action, subscribe, mapping, syncMode, enabled }) => {
     const known = definition === null ? undefined : actionOf(definition, action)
     const shown = name ?? known?.name ?? action
     const same = id === undefined ? [...left.values()].find((old) => old.name === shown) : undefined
     if (same !== undefined) left.delete(same.id)
-    const filled = mapping ?? (known === undefined ? {} : defaultMapping(known))
-    return { id: id ?? same?.id ?? newId('sub'), name: shown, action, subscribe, mapping: filled, enabled }
+    const { [SYNC_MODE_FIELD]: mapped, ...filled } = mapping ?? (known === undefined ? {} : defaultMapping(known))
+    const old = same ?? before.find((subscription) => subscription.id === id)
+    const mode = syncMode ?? (mapped as string | undefined) ?? (old?.action === action ? old.syncMode : null) ?? defaultMode(known)
+    return { id: id ?? same?.id ?? newId('sub'), name: shown, action, subscribe, mapping: filled, syncMode: mode, enabled }
   })
 }
 
@@ -64,13 +69,15 @@ export function idProblem(given: readonly GivenSubscription[], before: readonly 
 
 export function subscriptionsProblem(subscriptions: readonly Subscription[], definition: CatalogIntegration): SettingsProblem | null {
   let length = 0
-  for (const [at, { action, subscribe, mapping }] of subscriptions.entries()) {
+  for (const [at, { action, subscribe, mapping, syncMode = null }] of subscriptions.entries()) {
     const place = `subscriptions[${at}]`
     const known = actionOf(definition, action)
     if (known === undefined)
       return { field: `${place}.action`, problem: 'is not an action of this integration; GET /api/catalog/{slug} lists its actions' }
     const malformed = subscribeProblem(subscribe)
     if (malformed !== null) return { field: `${place}.subscribe`, problem: malformed }
+    const mode = modeProblem(syncMode, known)
+    if (mode !== null) return { field: `${place}.syncMode`, problem: mode }
     const found = fieldProblem(mapping, known)
     if (found !== null) return { field: `${place}.mapping${found.place}`, problem: found.problem }
     length += JSON.stringify(mapping).length
@@ -82,6 +89,17 @@ export function subscriptionsProblem(subscriptions: readonly Subscription[], def
 
 function actionOf({ actions }: CatalogIntegration, slug: string): CatalogAction | undefined {
   return actions.find((action) => action.slug === slug)
+}
+
+function defaultMode(action: CatalogAction | undefined): string | null {
+  const mode = action?.syncMode?.default
+  return typeof mode === 'string' ? mode : null
+}
+
+function modeProblem(mode: unknown, { syncMode }: CatalogAction): string | null {
+  if (syncMode === null) return mode === null ? null : 'must be null, because this action has no sync modes'
+  const choices = syncMode.oneOf?.map((choice) => choice.const) ?? []
+  return choices.includes(mode as string) ? null : `must be one of ${choices.join(', ')}`
 }
 
 function defaultMapping({ fields }: CatalogAction): JsonObject {

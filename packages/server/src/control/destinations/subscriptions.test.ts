@@ -1,0 +1,79 @@
+// Subscriptions of integrations over the control API: sync modes, ids and names, and mappings that are refused.
+
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { openCatalog } from '../../installation/integrations-catalog.ts'
+import { type Answer, type Fixture, startControl } from '../fixtures/start-control.ts'
+
+const BRAZE = {
+  type: 'integration',
+  integration: 'actions-braze-cloud',
+  name: 'Braze',
+  settings: { app_id: 'a', api_key: 'k', endpoint: 'https://rest.iad-01.braze.com' },
+}
+
+interface Shown {
+  id: string
+  name: string
+  action: string
+  subscribe: string
+  mapping: Record<string, unknown>
+  syncMode: string | null
+  enabled: boolean
+}
+
+async function start(t: TestContext): Promise<Fixture> {
+  return await startControl(t, { catalog: () => openCatalog('nowhere') })
+}
+
+function subscriptionsOf({ status, body }: Answer): Shown[] {
+  assert.ok(status === 200 || status === 201, JSON.stringify(body))
+  return body.subscriptions as Shown[]
+}
+
+test('a subscription has the sync mode of its action, unless another one is given', async (t) => {
+  const { call } = await start(t)
+  const created = await call('POST', '/api/destinations', BRAZE)
+  const presets = subscriptionsOf(created)
+  const modes = new Map(presets.map(({ name, syncMode }) => [name, syncMode]))
+  assert.equal(modes.get('Order Placed (beta)'), 'add')
+  assert.equal(modes.get('Track Calls'), null)
+  const { actions } = (await call('GET', '/api/catalog/actions-braze-cloud')).body
+  const { syncMode } = actions.find(({ slug }: { slug: string }) => slug === 'ecommerce')
+  assert.deepEqual([syncMode.default, syncMode.oneOf.map((choice: { const: string }) => choice.const)], ['add', ['add', 'update']])
+
+  const patch = (subscriptions: object[]): Promise<Answer> => call('PATCH', `/api/destinations/${created.body.id}`, { subscriptions })
+  const [order] = presets.filter(({ name }) => name === 'Order Placed (beta)') as [Shown]
+  const changed = subscriptionsOf(await patch([{ ...order, syncMode: 'update' }]))
+  assert.equal(changed[0]?.syncMode, 'update')
+  const { syncMode: _, ...without } = order
+  assert.equal(subscriptionsOf(await patch([without]))[0]?.syncMode, 'update', 'a client that does not know the field keeps the mode')
+  assert.equal(subscriptionsOf(await patch([{ ...without, action: 'identifyUser2', mapping: {} }]))[0]?.syncMode, 'add')
+})
+
+test('a mapping from Segment may contain the sync mode: it becomes that of the subscription', async (t) => {
+  const { call } = await start(t)
+  const created = await call('POST', '/api/destinations', BRAZE)
+  const [order] = subscriptionsOf(created).filter(({ name }) => name === 'Order Placed (beta)') as [Shown]
+  const { syncMode: _, id: __, ...exported } = order
+  const mapping = { ...order.mapping, __segment_internal_sync_mode: 'update' }
+  const answer = await call('POST', '/api/destinations', { ...BRAZE, name: 'Other', subscriptions: [{ ...exported, mapping }] })
+  const [moved] = subscriptionsOf(answer) as [Shown]
+  assert.equal(moved.syncMode, 'update')
+  assert.ok(!('__segment_internal_sync_mode' in moved.mapping))
+})
+
+test('a sync mode that the action does not have is refused', async (t) => {
+  const { call } = await start(t)
+  const created = await call('POST', '/api/destinations', BRAZE)
+  const presets = subscriptionsOf(created)
+  const refused = async (name: string, syncMode: string): Promise<unknown[]> => {
+    const subscriptions = presets.filter((each) => each.name === name).map((each) => Object.assign({}, each, { syncMode }))
+    const { status, body } = await call('PATCH', `/api/destinations/${created.body.id}`, { subscriptions })
+    return [status, body.field, body.message]
+  }
+  const [status, field, message] = await refused('Order Placed (beta)', 'mirror')
+  assert.deepEqual([status, field], [400, 'subscriptions[0].syncMode'])
+  assert.match(String(message), /must be one of add, update/)
+  assert.match(String((await refused('Track Calls', 'add'))[2]), /this action has no sync modes/)
+})
