@@ -28,7 +28,8 @@ function copyRepository(t: TestContext): { clone: string; data: string } {
       filter: (path) => !LEFT_OUT.has(path.split('/').at(-1) ?? ''),
     })
   for (const name of readdirSync(join(repository, 'node_modules')))
-    if (name !== '.switchyard-installed') symlinkSync(join(repository, 'node_modules', name), join(clone, 'node_modules', name))
+    if (!['.switchyard-installed', '.cache'].includes(name))
+      symlinkSync(join(repository, 'node_modules', name), join(clone, 'node_modules', name))
   symlinkSync(join(repository, 'packages', 'server', 'node_modules'), join(clone, 'packages', 'server', 'node_modules'))
   const data = join(work, 'data')
   mkdirSync(data)
@@ -107,6 +108,20 @@ test('if the pinned runtime has no binary, the Node.js that started the script i
     encoding: 'utf8',
   })
   assert.match(version, /^\d+\.\d+\.\d+\n$/)
+})
+
+test('the service and the command line keep what was compiled, and the next run uses it', (t) => {
+  const { clone } = copyRepository(t)
+  const { NODE_COMPILE_CACHE: _, ...env } = process.env
+  const compiledBy = (): string[] => {
+    execFileSync(process.execPath, [join(clone, 'scripts', 'run.mjs'), 'packages/server/src/cli.ts', '--version'], { env })
+    const folder = join(clone, 'node_modules', '.cache', 'switchyard-compiled')
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    return files.map(({ parentPath, name }) => `${name} ${statSync(join(parentPath, name)).mtimeMs}`).sort()
+  }
+  const first = compiledBy()
+  assert.ok(first.length > 5, `${first.length} files`)
+  assert.deepEqual(compiledBy(), first)
 })
 
 test('npm start works in a clone that it cannot write to, with its data elsewhere', {
