@@ -40,10 +40,13 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     const request = path('request.yaml', REQUEST)
     const args = ['destinations', 'create', 'api', receiver.url, '--request-file', request, '--subscribe', 'properties.total > 100']
     args.push('--auth', 'basic', '--auth-username', 'env:API_USER', '--auth-secret', 'env:API_PASSWORD')
+    args.push('--alias', 'CRM (Actions)', '--alias', 'Old CRM')
     args.push('--retry-initial', '1s', '--retry-factor', '1.5', '--retry-status', '409', '--retry-status', '423', '--fail-status', '503')
     const made = await switchyardWith({ API_USER: 'me', API_PASSWORD: 'hidden' }, service, '--json', ...args)
     assert.equal(made.code, 0, made.stderr)
-    const { retry, auth, subscribe, request: sent } = JSON.parse(made.stdout) as Named
+    const { retry, auth, subscribe, request: sent, aliases } = JSON.parse(made.stdout) as Named
+    assert.deepEqual(aliases, ['CRM (Actions)', 'Old CRM'])
+    assert.match(await says(service, 'destinations', 'show', 'api'), /^aliases +CRM \(Actions\), Old CRM$/m)
     assert.partialDeepStrictEqual(retry, { initialMs: 1_000, factor: 1.5, retryStatuses: [409, 423], failStatuses: [503] })
     assert.deepEqual([subscribe, auth], ['properties.total > 100', { type: 'basic', username: 'me', hasPassword: true }])
     assert.partialDeepStrictEqual(sent, { method: 'PUT', path: '/users/{{userId}}', format: 'json' })
@@ -63,7 +66,20 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     // A password that is not given again is kept for the same user.
     const update = ['destinations', 'update', 'api']
     assert.match(
-      await says(service, ...update, '--auth', 'basic', '--subscribe', 'none', '--retry-status', 'none', '--retry-window', '7d'),
+      await says(
+        service,
+        ...update,
+        '--auth',
+        'basic',
+        '--subscribe',
+        'none',
+        '--retry-status',
+        'none',
+        '--retry-window',
+        '7d',
+        '--alias',
+        'none',
+      ),
       /retry window +168 h\nretry waits +1 s, then each 1\.5 times as long as the one before, up to 10 min\nnot retried +503\n[^]*request +PUT \/users\/\{\{userId\}\} as json\n[^]*authentication +basic\n/,
     )
     const other = await switchyard(service, ...update, '--auth-username', 'another')
@@ -148,6 +164,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     const letters = await create({ name: 'Letters', urls: ['https://letters.example/'] })
     await create({
       name: 'CRM',
+      aliases: ['Old CRM', 'CRM (${EU})'],
       deadLetter: letters.id,
       urls: ['https://crm.example/v1?account=hidden'],
       subscribe: 'type = "track"\n  and properties.total > 100',
@@ -172,6 +189,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     assert.ok(text.includes(`code: |\n${CODE.trimEnd().replaceAll(/^/gm, ' '.repeat(8))}\n`), text)
     assert.match(text, /certificate: \|\n +-----BEGIN CERTIFICATE-----\n/)
     assert.match(text, /deadLetter: Letters\n/)
+    assert.match(text, /aliases:\n +- Old CRM\n/)
     assert.match(text, /privacy:\n +- path: traits\.email\n +action: hash\n/)
     const own = await run(one, ['apply', file, '--dry-run'])
     assert.equal(own.code, 0, own.stdout + own.stderr)

@@ -63,6 +63,16 @@ const outcomes = (listed: readonly Listed[]): Record<string, string> =>
 const names = async (path: string): Promise<string[]> =>
   (await service.api<{ data: { name: string }[] }>(path)).data.map(({ name }) => name)
 
+/** With the write key of the workspace: clients have to change only the host. */
+async function send(message: object): Promise<void> {
+  const { status } = await fetch(`${service.url}/v1/track`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from('key-of-web_shop:').toString('base64')}`, 'content-type': 'application/json' },
+    body: JSON.stringify(message),
+  })
+  assert.equal(status, 200)
+}
+
 suite('import-workspace', { concurrency: false }, () => {
   test('a dry run lists everything of the export and changes nothing', async () => {
     const before = [await names('/sources'), await names('/destinations')]
@@ -107,12 +117,23 @@ suite('import-workspace', { concurrency: false }, () => {
     const shop = sources.find(({ name }) => name === 'Web shop')
     assert.deepEqual(shop?.writeKeys, ['key-of-web_shop'])
     assert.equal(sources.find(({ name }) => name === 'App')?.enabled, false)
-    const answer = await fetch(`${service.url}/v1/track`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${Buffer.from('key-of-web_shop:').toString('base64')}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ userId: 'u', event: 'Opened' }),
-    })
-    assert.equal(answer.status, 200, 'clients have to change only the host')
+    await send({ userId: 'u', event: 'Opened' })
+
+    const { data: imported } = await service.api<{ data: { id: string; name: string; aliases: string[] }[] }>('/destinations')
+    const slack = imported.find(({ name }) => name === 'Slack')
+    assert.deepEqual(slack?.aliases, ['Slack (Actions)', 'Actions Slack'])
+    for (const name of ['Slack', 'Slack (Actions)', 'Actions Slack']) {
+      const userId = `without consent to ${name}`
+      await send({ userId, event: 'Order Completed', integrations: { [name]: false } })
+      const { data } = await service.api<{ data: { skips: { destinationId: string; reason: string }[]; deliveries: unknown[] }[] }>(
+        `/messages?userId=${encodeURIComponent(userId)}`,
+      )
+      assert.deepEqual(
+        [data[0]?.deliveries, data[0]?.skips.map(({ destinationId, reason }) => [destinationId, reason])],
+        [[], [[slack?.id, 'integrations_disabled']]],
+        name,
+      )
+    }
 
     const secrets = saved('secrets.yaml', 'Amplitude (Actions):\n  apiKey: env:AMPLITUDE_KEY\n  secretKey: s3cret-of-amplitude\n')
     const env = { AMPLITUDE_KEY: 'k3y-of-amplitude' }

@@ -19,6 +19,20 @@ const DRAFTS: Record<string, Partial<Draft>[]> = {
   names: ['Hook', ' ', '', 'All', 'Webhooks', 'webhooks', 'a\u0000b', 'a\nb', 'x'.repeat(100), 'x'.repeat(101), '\ud800', '名前'].map(
     (name) => ({ name }),
   ),
+  aliases: [
+    ['Webhooks (Actions)', 'Webhooks', ' kept as it is '],
+    ['All'],
+    ['aLL'],
+    [''],
+    [' '],
+    ['a\nb'],
+    ['\ud800'],
+    ['x'.repeat(200)],
+    ['x'.repeat(201)],
+    ['one', 'one'],
+    Array.from({ length: 100 }, (_, at) => `name ${at}`),
+    Array.from({ length: 101 }, (_, at) => `name ${at}`),
+  ].map((aliases) => ({ aliases })),
   urls: [
     'https://example.com',
     'HTTP://EXAMPLE.com/a?b=c',

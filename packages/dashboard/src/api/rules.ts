@@ -7,6 +7,8 @@ export const MESSAGE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'a
 export const FIELDS = {
   type: { default: 'webhook' },
   name: { min: 1, max: 100 },
+  aliases: { max: 100, default: [] },
+  'aliases[]': { min: 1, max: 200 },
   enabled: { default: true },
   paused: { default: false },
   sourceIds: { max: 1000, default: [] },

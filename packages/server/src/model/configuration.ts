@@ -13,6 +13,8 @@ export const SYSTEM_SOURCE = 'system'
 export interface CommonDestination {
   id: string
   name: string
+  /** More names by which the `integrations` object of a message may refer to it. Missing in destinations that earlier versions stored. */
+  aliases?: readonly string[]
   /** A disabled destination gets no new deliveries, and its pending deliveries wait until it is enabled. */
   enabled: boolean
   /** A paused destination gets new deliveries as usual, but no attempts are made until it is resumed. */

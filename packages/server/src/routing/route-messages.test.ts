@@ -336,6 +336,35 @@ test('integrations select an integration by its own name, then by the name of it
   }
 })
 
+test('false under any other name of a destination deselects it, whichever of them is true; its own name decides before them', () => {
+  const aliases = ['Slack (EU)', 'constructor']
+  const one = integration('i', {
+    name: 'Mine',
+    aliases,
+    integration: { slug: 'actions-slack', name: 'Slack' },
+    subscriptions: [subscriptionOf('a', { subscribe: 'type = "identify"' })],
+  })
+  // The names that Segment has published for actions-slack count without being set.
+  const names = [...aliases, 'Slack', 'Slack (Actions)', 'Actions Slack']
+  const isSent = (configured: Configuration, own: unknown, batch: JsonObject | null = null): boolean =>
+    routeMessages(configured, 's', content([message(own)], { integrations: batch })).shipments.length === 1
+  const configuration = configured(one)
+  assert.equal(isSent(configuration, { All: false }), false)
+  assert.equal(isSent(configuration, { slack: false, 'Slack ': false }), true, 'names are exact')
+  for (const name of names) {
+    assert.equal(isSent(configuration, { [name]: false }), false, name)
+    assert.equal(isSent(configuration, { All: false, [name]: true }), true, name)
+    assert.equal(isSent(configuration, { Mine: true, [name]: false }), true, name)
+    assert.equal(isSent(configuration, { Mine: false, [name]: true }), false, name)
+    for (const other of names.filter((each) => each !== name)) {
+      assert.equal(isSent(configuration, { [other]: true, [name]: false }), false, `${other}, ${name}`)
+      assert.equal(isSent(configuration, { [other]: true }, { [name]: false }), false, `${other}, ${name} of the batch`)
+    }
+  }
+  const hook = configured(destination('d', { aliases: ['Webhooks (Actions)'] }))
+  assert.equal(isSent(hook, { 'Webhooks (Actions)': false, Webhooks: true }), false)
+})
+
 test('without a filter, all batches without integrations share one plan', () => {
   const configuration = configured(destination('a', { filter: { ...NO_FILTER } }), destination('b'))
   const first = routeMessages(configuration, 's', content([message()]))

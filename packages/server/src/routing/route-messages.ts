@@ -22,10 +22,16 @@ import { filterJudge } from './filter.ts'
 
 const HISTORICAL_MS = 24 * 60 * 60 * 1_000
 
+/** The keys of `integrations` that select a destination, besides `All`. */
+interface Names {
+  own: string
+  /** Its aliases and the names that it shares with others. None of them is more specific than another. */
+  others: readonly string[]
+}
+
 interface Attached {
   destination: Destination
-  /** The names in `integrations` that select it, the most specific first, besides `All`. */
-  names: readonly [own: string, shared: string]
+  names: Names
   /** Null if there is no filter, no subscribe expression and no subscription. */
   filter: FilterJudge | null
 }
@@ -53,7 +59,9 @@ export function routeMessages(configuration: Configuration, sourceId: string, co
 function indexBySource({ destinations }: Configuration): Map<string, Routes> {
   const bySource = new Map<string, Attached[]>()
   for (const destination of destinations.values()) {
-    const names = [destination.name, kindOf(destination).sharedName(destination)] as const
+    const { name, aliases = [] } = destination
+    const others = new Set([...aliases, ...kindOf(destination).sharedNames(destination)])
+    const names = { own: name, others: [...others].filter((other) => other !== name) }
     const one: Attached = { destination, names, filter: filterJudge(destination) }
     for (const sourceId of new Set(destination.sourceIds)) {
       const others = bySource.get(sourceId)
@@ -121,11 +129,22 @@ function planByMessage(attached: readonly Attached[], content: SegmentContent, h
   return { shipments, skips }
 }
 
-/** The most specific name decides: the destination's own name, then `Webhooks` or the name of the integration, then `All`. */
-function isSelected(batch: JsonObject | null, own: JsonObject | null | undefined, [name, shared]: Attached['names']): boolean {
-  const value = valueOf(batch, own, name) ?? valueOf(batch, own, shared) ?? valueOfAll(batch, own)
+/** The destination's own name decides, then all its other names together, then `All`. */
+function isSelected(batch: JsonObject | null, message: JsonObject | null | undefined, { own, others }: Names): boolean {
+  const value = valueOf(batch, message, own) ?? valueOfOthers(batch, message, others) ?? valueOfAll(batch, message)
   // Only `false` deselects a destination. An object contains options for it and selects it.
   return value !== false
+}
+
+/** `false` under one of the names decides, because it may be the choice of a person who did not give consent. */
+function valueOfOthers(batch: JsonObject | null, message: JsonObject | null | undefined, names: readonly string[]): unknown {
+  let found: unknown
+  for (const name of names) {
+    const value = valueOf(batch, message, name)
+    if (value === false) return false
+    found ??= value
+  }
+  return found
 }
 
 /** The message overrides its batch. Only own keys count: a destination may be named `constructor`. */

@@ -1,7 +1,7 @@
 // The form for a destination's settings: those that every destination has, and those of its kind. Validates them while they are typed, by the
 // same rules as the API. An error of the API is shown at the field that it names. Saving sends only changed fields.
 
-import { Accordion, Alert, Button, Group, MultiSelect, Paper, Stack, Switch, Text, TextInput } from '@mantine/core'
+import { Accordion, Alert, Button, Group, MultiSelect, Paper, Stack, Switch, TagsInput, Text, TextInput } from '@mantine/core'
 import { useWindowEvent } from '@mantine/hooks'
 import { type ReactNode, useRef, useState } from 'react'
 import { ApiProblem } from '../../api/client.ts'
@@ -71,6 +71,7 @@ export function DestinationForm<Edited extends Draft>(props: FormProps<Edited>) 
               autoComplete="off"
               data-1p-ignore
             />
+            <AliasesField {...(fields as unknown as FieldsProps)} />
             {form.general?.(fields)}
             <SourcesField {...(fields as unknown as FieldsProps)} />
             {isNew && <FirstState {...(fields as unknown as FieldsProps)} />}
@@ -229,6 +230,22 @@ export function Section({ value, title, note, isInvalid, children }: SectionProp
         <Stack>{children}</Stack>
       </Accordion.Panel>
     </Accordion.Item>
+  )
+}
+
+function AliasesField({ draft, state }: FieldsProps) {
+  return (
+    <TagsInput
+      openOnFocus={false}
+      label="Other names in integrations objects"
+      description="If a message sets one of these names to false, it is not sent to the destination. Exact names; press Enter after each."
+      value={draft.aliases}
+      onChange={(aliases) => state.set({ aliases }, 'aliases')}
+      splitChars={[]}
+      acceptValueOnBlur
+      error={state.problem('aliases')}
+      readOnly={state.isReadOnly}
+    />
   )
 }
 

@@ -9,6 +9,7 @@ import type { Destination } from '../kind.ts'
 import { parseDuration, writeDuration } from './durations.ts'
 import type { RetryTimes } from './retry-schedule.ts'
 import {
+  aliasesProblem,
   durationProblem,
   eventsProblem,
   type MessageType,
@@ -24,6 +25,7 @@ export type DestinationChange = Operations['PATCH /api/destinations/{id}']['body
 
 export interface Draft {
   name: string
+  aliases: string[]
   enabled: boolean
   paused: boolean
   sourceIds: string[]
@@ -68,7 +70,7 @@ export function onlySource(sources: readonly { id: string; builtIn: boolean }[])
 }
 
 /** The settings that the form edits as the API has them. */
-const AS_THEY_ARE = ['name', 'enabled', 'paused', 'sourceIds', 'deadLetter', 'historical', 'includeViolations'] as const
+const AS_THEY_ARE = ['name', 'aliases', 'enabled', 'paused', 'sourceIds', 'deadLetter', 'historical', 'includeViolations'] as const
 type AsTheyAre = (typeof AS_THEY_ARE)[number]
 
 function asTheyAre<T extends Pick<Draft, AsTheyAre>>(from: T): Pick<T, AsTheyAre> {
@@ -81,6 +83,7 @@ type Settings = Pick<Destination, AsTheyAre | 'batch' | 'timeoutMs' | 'retry' | 
 export function newDraft(timeoutMs: number): Draft {
   return draftOf({
     name: '',
+    aliases: [],
     enabled: FIELDS.enabled.default,
     paused: FIELDS.paused.default,
     sourceIds: [],
@@ -146,6 +149,7 @@ export function problemsOf(draft: Draft, own: readonly Noted[], timeoutMs: Range
   })
   const problems = problemsIn([
     ['name', nameProblem(draft.name)],
+    ['aliases', aliasesProblem(draft.aliases)],
     ...own,
     ...numbers,
     ...durations,
@@ -230,6 +234,7 @@ const SHOWN_FIELDS = new Set<string>([
 /** The form field (a key of `Problems`) at which to show an error of the API; null if no field shows it. */
 export function formFieldOf(field: string): string | null {
   if (field.startsWith('sourceIds')) return 'sourceIds'
+  if (field.startsWith('aliases')) return 'aliases'
   if (field === 'retryWindowMs') return 'retry.windowMs'
   const list = /^(filter\.(types|events)\.(allow|deny)|retry\.(retry|fail)Statuses)/.exec(field)
   if (list !== null) return list[0]

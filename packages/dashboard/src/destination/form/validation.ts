@@ -64,6 +64,16 @@ export function eventsProblem(events: readonly string[]): Problem {
   return new Set(events).size < events.length ? 'The list contains the same name twice.' : null
 }
 
+export function aliasesProblem(aliases: readonly string[]): Problem {
+  const { max: most } = FIELDS.aliases
+  const { max } = FIELDS['aliases[]']
+  if (aliases.length > most) return `Use at most ${most} names.`
+  if (aliases.some((alias) => alias.trim() === '' || alias.length > max || hasLoneSurrogates(alias) || /\p{Cc}/u.test(alias)))
+    return `Names must have 1 to ${max} characters, without control characters.`
+  if (aliases.some((alias) => alias.toLowerCase() === 'all')) return 'All is reserved: in a message it means every destination.'
+  return new Set(aliases).size < aliases.length ? 'The list contains the same name twice.' : null
+}
+
 export function written(value: number): string {
   return value.toLocaleString('en-US')
 }

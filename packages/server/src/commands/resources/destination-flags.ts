@@ -33,6 +33,12 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
     description: 'A source whose messages the destination receives, by id or name. Replaces all current sources.',
     many: true,
   },
+  alias: {
+    placeholder: 'NAME',
+    description:
+      'Another name by which the integrations object of a message may refer to the destination. Replaces the current list; none empties it.',
+    many: true,
+  },
   header: {
     placeholder: 'NAME:VALUE',
     description: 'A header to add to every request. The value env:NAME reads it from an environment variable.',
@@ -130,6 +136,7 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
     throw new UsageProblem('Only one flag can read stdin (-).')
   const body = { ...bodyFrom(call, SIMPLE), ...numbered(call, 'timeoutMs', 'timeout', parseDuration) }
   if (flags('source').length > 0) body['sourceIds'] = await idsOf(api, 'source', flags('source'))
+  if (flags('alias').length > 0) body['aliases'] = flags('alias').filter((name) => name !== 'none')
   const subscribe = call.flag('subscribe')
   if (subscribe !== undefined) body['subscribe'] = subscribe === 'none' ? null : (await readText('--subscribe', subscribe)).trim()
   const deadLetter = call.flag('dead-letter')

@@ -262,6 +262,7 @@ async function show({ json, out }: Call, destination: JsonObject): Promise<void>
   showFacts(out, [
     ['id', id],
     ['name', name],
+    ['aliases', listed(destination['aliases'])],
     ['enabled', enabled],
     ['paused', paused],
     ['sources', sourceIds],
@@ -279,17 +280,21 @@ async function show({ json, out }: Call, destination: JsonObject): Promise<void>
   ])
 }
 
+/** A line with an empty list is left out. */
+function listed(names: unknown): unknown {
+  return Array.isArray(names) && names.length > 0 ? names : undefined
+}
+
 function retryFacts({ retry, deadLetter }: JsonObject): [string, unknown][] {
   const { windowMs, initialMs, maxMs, factor, retryStatuses, failStatuses } = retry as Record<string, number> & Record<string, number[]>
-  const statuses = (list: number[] | undefined): unknown => (list === undefined || list.length === 0 ? undefined : list)
   return [
     ['retry window', formatDuration(windowMs as number)],
     [
       'retry waits',
       `${formatDuration(initialMs as number)}, then each ${cell(factor)} times as long as the one before, up to ${formatDuration(maxMs as number)}`,
     ],
-    ['also retried', statuses(retryStatuses)],
-    ['not retried', statuses(failStatuses)],
+    ['also retried', listed(retryStatuses)],
+    ['not retried', listed(failStatuses)],
     ['dead letters to', deadLetter ?? undefined],
   ]
 }

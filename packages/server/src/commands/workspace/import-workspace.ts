@@ -68,7 +68,12 @@ async function readExisting(api: Api): Promise<Existing> {
   for await (const { id, name, writeKeys } of api.all('/api/sources'))
     sources.push({ id: String(id), name: String(name), writeKeys: (writeKeys ?? []) as string[] })
   const destinations: Existing['destinations'][number][] = []
-  for await (const { name, integration } of api.all('/api/destinations')) destinations.push({ name: String(name), integration })
+  for await (const { name, integration, aliases, integrationName, integrationAliases } of api.all('/api/destinations'))
+    destinations.push({
+      name: String(name),
+      integration,
+      names: [name, integrationName, aliases, integrationAliases].flat().filter((each) => typeof each === 'string'),
+    })
   return { sources, destinations }
 }
 
@@ -128,9 +133,9 @@ async function checkPlan(api: Api, plan: WorkspacePlan): Promise<void> {
       Object.assign(destination, { outcome: 'not_supported', reason: `Its source ${destination.source.name} is not imported.` })
 }
 
-function bodyOf({ name, enabled, integration, settings, subscriptions }: PlannedDestination): object {
+function bodyOf({ name, aliases, enabled, integration, settings, subscriptions }: PlannedDestination): object {
   const created = subscriptions.flatMap(({ outcome, body }) => (outcome === 'create' ? [body] : []))
-  return { type: 'integration', integration, name, enabled, settings, subscriptions: created }
+  return { type: 'integration', integration, name, aliases, enabled, settings, subscriptions: created }
 }
 
 async function createAll({ api, signal }: Call, { sources, destinations }: WorkspacePlan): Promise<void> {
@@ -165,7 +170,7 @@ function exitOf({ sources, destinations, others }: WorkspacePlan, dryRun: boolea
   if (dryRun && all.some(({ outcome }) => outcome === 'create')) return EXIT.differs
   const isComplete =
     others.length === 0 &&
-    all.every(({ outcome, notes }) => outcome === 'exists' || (outcome === 'created' && notes.length === 0)) &&
+    all.every(({ outcome, notes }) => (outcome === 'exists' || outcome === 'created') && notes.length === 0) &&
     destinations.every(({ subscriptions }) => subscriptions.every(({ reason, notes }) => reason === null && notes.length === 0))
   return isComplete ? EXIT.ok : EXIT.failed
 }

@@ -24,6 +24,8 @@ export interface ExportedDestination {
   slug: string
   /** The name of the integration. */
   kind: string
+  /** This name and those that the integration had before. Keys of `integrations` may use any of them. */
+  publishedNames: readonly string[]
   settings: Readonly<Record<string, unknown>>
   /** The actions of the integration, and where each one runs: `cloud` or `web`. Empty for a classic destination. */
   platforms: ReadonlyMap<string, string>
@@ -118,6 +120,7 @@ function parseDestination(destination: Fields): ExportedDestination {
     sourceId: destination.text('sourceId'),
     slug: metadata.text('slug'),
     kind,
+    publishedNames: [...new Set([kind, ...metadata.texts('previousNames')])].filter((name) => name.trim() !== ''),
     settings: destination.object('settings').value,
     platforms: new Map(metadata.list('actions').map((action) => [action.text('slug'), action.text('platform', '')])),
   }

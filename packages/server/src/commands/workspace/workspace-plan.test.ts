@@ -58,6 +58,7 @@ test('everything of an export is created or listed', () => {
   ].entries())
     assert.match(reasons[index] ?? '', pattern)
   const [slack, amplitude, hubspot] = planned.destinations
+  assert.deepEqual([slack?.aliases, amplitude?.aliases], [['Slack (Actions)', 'Actions Slack'], []])
   assert.deepEqual(
     slack?.subscriptions.map(({ outcome, notes }) => [outcome, notes]),
     [
@@ -109,8 +110,8 @@ test('what exists is not created again: a source by write key or name, a destina
       { id: 'src_2', name: 'App', writeKeys: ['x'] },
     ],
     destinations: [
-      { name: 'Slack', integration: 'actions-slack' },
-      { name: 'HubSpot', integration: null },
+      { name: 'Slack', integration: 'actions-slack', names: ['Slack', 'Actions Slack'] },
+      { name: 'HubSpot', integration: null, names: ['HubSpot'] },
     ],
   }
   const { sources, destinations } = plan(exportedWorkspace(), existing)
@@ -122,6 +123,7 @@ test('what exists is not created again: a source by write key or name, a destina
     ],
   )
   assert.equal(destinations[0]?.outcome, 'exists')
+  assert.match(destinations[0]?.notes.join() ?? '', /does not have the alias Slack \(Actions\), so messages/)
   assert.match(destinations[2]?.reason ?? '', /Another destination has this name/)
   const keyed = plan({ sources: [sourceOf('a', 'App', { writeKeys: ['new'] })] }, existing)
   assert.match(keyed.sources[0]?.notes[0] ?? '', /does not have the write key new/)

@@ -36,6 +36,8 @@ export interface PlannedSubscription {
 
 export interface PlannedDestination extends Planned {
   integration: string
+  /** The names by which messages refer to it, besides its own. */
+  aliases: string[]
   source: PlannedSource | null
   /** Settings that the export does not contain, because Segment does not reveal secrets. */
   secrets: string[]
@@ -53,7 +55,8 @@ export interface WorkspacePlan {
 /** What already exists in the service. */
 export interface Existing {
   sources: readonly { id: string; name: string; writeKeys: readonly string[] }[]
-  destinations: readonly { name: string; integration: unknown }[]
+  /** `names`: all names by which messages may refer to it. */
+  destinations: readonly { name: string; integration: unknown; names: readonly string[] }[]
 }
 
 /** Values of settings by the name of the destination, from the file of --secrets. Null leaves a setting out. */
@@ -124,6 +127,7 @@ function planDestination(about: AboutDestination): PlannedDestination {
     name,
     segmentId,
     integration: slug,
+    aliases: destination.publishedNames.filter((alias) => alias !== name),
     source,
     outcome: 'create',
     reason: null,
@@ -135,10 +139,9 @@ function planDestination(about: AboutDestination): PlannedDestination {
   }
   const notSupported = (reason: string): PlannedDestination => ({ ...planned, outcome: 'not_supported', reason })
   const found = existing.destinations.find((other) => other.name === name)
-  if (found !== undefined)
-    return found.integration === slug
-      ? { ...planned, outcome: 'exists' }
-      : notSupported('Another destination has this name. Rename it, and run the command again.')
+  if (found !== undefined && found.integration !== slug)
+    return notSupported('Another destination has this name. Rename it, and run the command again.')
+  if (found !== undefined) return { ...planned, outcome: 'exists', notes: missingAliases(planned.aliases, found) }
   const integration = catalog.get(slug)
   if (integration === undefined) return notSupported(unknownReason(destination))
   const { available, problem } = integration
@@ -150,6 +153,15 @@ function planDestination(about: AboutDestination): PlannedDestination {
   planSubscriptions(planned, destination, integration, about.subscriptions)
   if (planned.secrets.length === 0) return planned
   return { ...planned, outcome: 'needs_secrets', reason: `Its settings need ${planned.secrets.join(', ')}.` }
+}
+
+/** A message that turns the destination off by a name that it does not have would be sent, perhaps without consent. */
+function missingAliases(aliases: readonly string[], { name, names }: Existing['destinations'][number]): string[] {
+  const missing = aliases.filter((alias) => !names.includes(alias))
+  if (missing.length === 0) return []
+  return [
+    `The existing destination does not have the ${missing.length === 1 ? 'alias' : 'aliases'} ${missing.join(', ')}, so messages that turn it off by such a name are sent all the same. Add them with \`switchyard destinations update ${JSON.stringify(name)} --alias …\`.`,
+  ]
 }
 
 function unknownReason({ kind, slug, platforms }: ExportedDestination): string {

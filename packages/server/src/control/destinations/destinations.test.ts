@@ -17,6 +17,7 @@ test('a destination is created with the documented defaults', async (t) => {
     type: 'webhook',
     name: 'Hook',
     enabled: true,
+    aliases: [],
     paused: false,
     sourceIds: [],
     urls: ['https://example.com/hook'],

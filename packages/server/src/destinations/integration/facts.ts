@@ -10,9 +10,11 @@ export const INTEGRATION_FACTS: DestinationKind['facts'] = {
 }
 
 function settingFacts(shown: JsonObject): readonly Fact[] {
-  const { integration, integrationName, settings, secretSettings, subscriptions } = shown as {
+  const { integration, integrationName, integrationAliases, settings, secretSettings, subscriptions } = shown as {
     integration: string
     integrationName: string
+    /** Services of earlier versions do not send it. */
+    integrationAliases?: string[]
     settings: JsonObject
     secretSettings: string[]
     subscriptions: { name: string; action: string; subscribe: string; enabled: boolean }[]
@@ -21,6 +23,7 @@ function settingFacts(shown: JsonObject): readonly Fact[] {
   return [
     ['secrets', []],
     ['integration', `${integrationName} (${integration})`],
+    ['also known as', integrationAliases?.length ? integrationAliases : undefined],
     ['settings', texts.length === 0 ? undefined : texts],
     ['secret settings', secretSettings],
     ...subscriptions.map(

@@ -15,6 +15,7 @@ import { settingsProblem, shownNames } from './check-settings.ts'
 import { INTEGRATION_FACTS } from './facts.ts'
 import { matchingSubscriptions, subscriptionsJudge } from './matching.ts'
 import { movedSecrets } from './moved-secrets.ts'
+import { publishedNames } from './published-names.ts'
 import { changedSecrets, fromStored, type StoredIntegration, secretNames, toStored, withoutSecrets, withSecrets } from './secrets.ts'
 import {
   type GivenIntegration,
@@ -109,7 +110,7 @@ export const INTEGRATION: DestinationKind<IntegrationDestination, GivenIntegrati
 
   filter: subscriptionsJudge,
   deletesUsers: ({ integration }) => integration.deletes === true,
-  sharedName: ({ integration }) => integration.name,
+  sharedNames: ({ integration }) => [integration.name, ...publishedNames(integration.slug)],
 
   place: 'host',
   message: segmentEvent,
@@ -164,6 +165,7 @@ function show(destination: IntegrationDestination) {
   return {
     integration: integration.slug,
     integrationName: integration.name,
+    integrationAliases: [...publishedNames(integration.slug)],
     settings: Object.fromEntries(Object.entries(settings).filter(([name]) => !secrets.includes(name))),
     secretSettings: secrets,
     subscriptions: subscriptions.map(({ id, name, action, subscribe, mapping, syncMode = null, enabled }) => ({

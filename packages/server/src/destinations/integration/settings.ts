@@ -98,6 +98,10 @@ export const SHOWN_SUBSCRIPTIONS = array(
 export const SHOWN_INTEGRATION_SETTINGS = {
   integration: string({ description: 'The slug of the integration in the catalogue.' }),
   integrationName: string({ description: 'The name of the integration in the catalogue.' }),
+  integrationAliases: array(string(), {
+    description:
+      'Other names that Segment has published for the integration. The `integrations` object of a message may use them, like `integrationName` and `aliases`.',
+  }),
   settings: anyObject({
     description: 'The settings that are not secret. For a viewer, values that may be credentials are replaced by (hidden).',
   }),

@@ -221,8 +221,8 @@ export interface DestinationKind<
   /** Whether it can delete a user at its receiver. */
   deletesUsers(destination: D): boolean
 
-  /** The name by which the `integrations` object of a message may refer to it, besides its own. */
-  sharedName(destination: D): string
+  /** The names by which the `integrations` object of a message may refer to it, besides its own name and aliases. */
+  sharedNames(destination: D): readonly string[]
 
   // ── Delivery ──
 

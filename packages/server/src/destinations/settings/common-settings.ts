@@ -54,6 +54,14 @@ const FILTER_FIELDS = {
   ),
 }
 
+const MAX_ALIASES = 100
+
+function aliasProblem(alias: string): string | null {
+  return alias.toLowerCase() === 'all'
+    ? 'must not be All: in the integrations object of a message, this name stands for all destinations'
+    : nameProblem(alias)
+}
+
 /** What all destinations have, of whatever kind. The timeout is missing: its limits depend on the kind. */
 export const COMMON_SETTINGS = resource(
   {
@@ -68,6 +76,17 @@ export const COMMON_SETTINGS = resource(
           ? 'must not be All or Webhooks: in the integrations object of a message, these names stand for all destinations'
           : nameProblem(name),
     }),
+    aliases: addedLater(
+      withDefault(
+        array(string({ min: 1, max: 200, check: aliasProblem }), {
+          max: MAX_ALIASES,
+          identity: (alias) => alias,
+          description:
+            'More names by which the `integrations` object of a message may refer to the destination, such as the name that it had in another system. If one of them is false there, the message is not sent, unless the name of the destination is true. An update replaces the whole list.',
+        }),
+        [],
+      ),
+    ),
     enabled: withDefault(
       boolean({
         description: 'If false, new messages are not sent to the destination, and its pending deliveries wait until it is enabled again.',

@@ -31,7 +31,7 @@ import { SHOWN_TRANSFORMATION } from './transformation-settings.ts'
 import { verdictsOf } from './verdict.ts'
 
 /** The name in `integrations` that selects all webhooks. Each webhook can also be selected by its own name. */
-const SHARED_NAME = 'Webhooks'
+const SHARED_NAMES = ['Webhooks']
 
 export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWebhook> = {
   type: 'webhook',
@@ -93,7 +93,7 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
 
   filter: () => null,
   deletesUsers: () => true,
-  sharedName: () => SHARED_NAME,
+  sharedNames: () => SHARED_NAMES,
 
   place: 'thread',
   message: outboundMessage,

@@ -17,6 +17,7 @@ const SAVED: Webhook = {
   id: 'dst_1',
   type: 'webhook',
   name: 'Warehouse',
+  aliases: [],
   enabled: true,
   paused: false,
   sourceIds: ['src_1'],
@@ -60,6 +61,7 @@ test('an unchanged draft has no problems and no changes', () => {
 test('sends only changed fields, and secrets only if they are replaced or removed', () => {
   assert.deepEqual(patchBodyOf(SAVED, { ...webhookDraftOf(SAVED), name: 'Lake' }), { name: 'Lake' })
   assert.deepEqual(patchBodyOf(SAVED, { ...webhookDraftOf(SAVED), includeViolations: true }), { includeViolations: true })
+  assert.deepEqual(patchBodyOf(SAVED, { ...webhookDraftOf(SAVED), aliases: ['Old name'] }), { aliases: ['Old name'] })
   assert.deepEqual(patchBodyOf(SAVED, { ...webhookDraftOf(SAVED), batchSize: 20 }), {
     batch: { size: 20, bytes: 512_000, lingerMs: 1_000 },
   })
