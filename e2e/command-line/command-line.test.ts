@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
@@ -215,10 +214,7 @@ suite('Messages', { concurrency: 2 }, () => {
 
   test('send --wait prints each attempt and its cause as soon as it has ended', async () => {
     const { id, key } = await newSource(service, 'dead receiver')
-    const closed = createServer()
-    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
-    const { port } = closed.address() as AddressInfo
-    await new Promise((resolve) => closed.close(resolve))
+    const port = await freePort()
     await says(service, 'destinations', 'create', 'dead', `http://127.0.0.1:${port}/`, '--source', id)
     await using waiting = startSwitchyard(service, ['send', '--write-key', key, '--message-id', 'dead-1', '--wait'])
     // It is still running: the delivery is pending, and the command waits for 60 s.
@@ -331,10 +327,7 @@ suite('Messages', { concurrency: 2 }, () => {
 
 suite('The process', { concurrency: 2 }, () => {
   test('an error is one line on stderr, nothing on stdout, and its own exit code', async () => {
-    const closed = createServer()
-    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
-    const { port } = closed.address() as { port: number }
-    await new Promise((resolve) => closed.close(resolve))
+    const port = await freePort()
     const CASES: [title: string, code: number, service: { url: string; token: string }, args: string[], sentence: RegExp][] = [
       [
         'no service',

@@ -6,9 +6,11 @@ import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { freePort } from '../../packages/server/src/store/fixtures/free-port.ts'
 import { folderFor } from '../system/command-line.ts'
 import { type ReceivedMessage, type Receiver, startReceiver } from '../system/receiver.ts'
 import { type Ended, runService, type Service, startService } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 
 /** Writes the lines to a file and returns a function that imports it. */
 function importing(t: TestContext, { url, token }: Pick<Service, 'url' | 'token'>, lines: readonly (string | Buffer)[]) {
@@ -127,13 +129,19 @@ suite('import', { concurrency: 2 }, () => {
   test('after the service stops and restarts, the import continues and sends each line once', async (t) => {
     const LINES = 20_000
     const lines = Array.from({ length: LINES }, (_, index) => past(`m-${index}`))
-    await using service = await startService()
+    const port = ['--port', String(await freePort())]
+    await using service = await startService({ args: port })
     const { start } = importing(t, service, lines)
-    const under = start(['--rate', '10000', '--json'])
-    while ((await service.stats()).accepted < 1_000) await new Promise((resolve) => setTimeout(resolve, 5))
+    // So slowly that the service stops long before the import has finished.
+    const under = start(['--rate', '5000', '--json'])
+    await eventually(
+      () => service.stats(),
+      ({ accepted }) => accepted >= 1_000,
+      { what: 'part of the file is imported', state: () => under.stderr() },
+    )
     service.kill('SIGKILL')
     await under.signals.until(() => /Cannot reach a service at .* Retrying\./.test(under.stderr()))
-    const next = await service.restart({ env: { SWITCHYARD_PORT: new URL(service.url).port } })
+    const next = await service.restart({ args: port })
     const { code, stdout, stderr } = await under.ended
     assert.equal(code, 0, stderr)
     assert.equal((JSON.parse(stdout) as { accepted: number }).accepted, LINES)

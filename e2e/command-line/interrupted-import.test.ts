@@ -8,6 +8,7 @@ import { gzipSync } from 'node:zlib'
 import { folderFor, type Result, runProcess, switchyardWith } from '../system/command-line.ts'
 import { IS_LONG } from '../system/long-tests.ts'
 import { type Service, startService } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 
 function run(service: Pick<Service, 'url' | 'token'>, args: string[], env: Record<string, string> = {}): Promise<Result> {
   return switchyardWith(env, service, ...args)
@@ -26,11 +27,13 @@ suite('import', { concurrency: 2 }, () => {
     const file = join(folderFor(t), 'past.ndjson')
     writeFileSync(file, `${Array.from({ length: LINES }, (_, index) => past(index)).join('\n')}\n`)
     await using service = await startService()
-    const first = runProcess(service, ['import', file, '--rate', '4000'])
-    for (;;) {
-      if (existsSync(`${file}.switchyard-import`) && (await service.stats()).accepted > 2_000) break
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    }
+    // So slowly that it is killed long before it has finished.
+    const first = runProcess(service, ['import', file, '--rate', '2000'])
+    await eventually(
+      () => service.stats(),
+      ({ accepted }) => accepted > 2_000 && existsSync(`${file}.switchyard-import`),
+      { what: 'part of the file is imported', state: () => first.stderr() },
+    )
     first.kill('SIGKILL')
     await first.ended
     const { offset } = JSON.parse(readFileSync(`${file}.switchyard-import`, 'utf8')) as { offset: number }
@@ -112,7 +115,11 @@ suite('import', { concurrency: 2 }, () => {
     writeFileSync(file, Array.from({ length: 3_000 }, (_, index) => past(index)).join('\n'))
     await using service = await startService()
     const first = runProcess(service, ['import', file, '--rate', '500'])
-    while ((await service.stats()).accepted === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    await eventually(
+      () => service.stats(),
+      ({ accepted }) => accepted > 0,
+      { what: 'part of the file is imported', state: () => first.stderr() },
+    )
     first.kill('SIGINT')
     const { code, stderr } = await first.ended
     assert.equal(code, 130)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { until } from '../../store/conformance/fixtures.ts'
 import { accept, startControl } from '../fixtures/start-control.ts'
 
 test('a deletion request has one target per user, source and destination', async (t) => {
@@ -106,7 +107,11 @@ test('deletion requests are found by user and state', async (t) => {
   await call('POST', '/api/sources', { name: 'Shop' })
   const { body: one } = await call('POST', '/api/deletions', { userIds: ['u-1', 'u-2'] })
   const { body: two } = await call('POST', '/api/deletions', { userIds: ['u-2'] })
-  while ((await call('GET', '/api/deletions?state=finished')).body.data.length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until(
+    () => call('GET', '/api/deletions?state=finished'),
+    ({ body }) => body.data.length === 2,
+    'both requests are finished',
+  )
   const ids = async (query: string): Promise<string[]> =>
     (await call('GET', `/api/deletions?${query}`)).body.data.map(({ id }: { id: string }) => id)
   assert.deepEqual(await ids('userId=u-2'), [two.id, one.id])
@@ -156,7 +161,11 @@ test('a message that was purged is no longer shown', { timeout: 180_000 }, async
     { type: 'identify', userId: 'u-2', messageId: 'm-2' },
   ])
   const { body } = await call('POST', '/api/deletions', { userIds: ['u-1'] })
-  while ((await call('GET', `/api/deletions/${body.id}`)).body.purged < 1) await new Promise((resolve) => setTimeout(resolve, 5))
+  await until(
+    () => call('GET', `/api/deletions/${body.id}`),
+    (deletion) => deletion.body.purged === 1,
+    'the message is purged',
+  )
   const { body: purged } = await call('GET', '/api/messages/m-1')
   assert.deepEqual([purged.purged, purged.message, purged.userId], [true, null, null])
   assert.equal((await call('GET', '/api/messages/m-2')).status, 200)

@@ -29,8 +29,6 @@ test('a message without deliveries has the reason', async (t) => {
   )
 })
 
-// ── Timeline of a message ──
-
 test('a message has its timeline, with names, attempts, duplicates and reasons why it was not sent', async (t) => {
   const { call, fixture, store, sourceId, one, two } = await setUp(t)
   const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: null }
@@ -78,11 +76,11 @@ test('a purged message is shown without its content, and its pending deliveries 
   await send([track('m-1', { userId: 'leaves' })])
   const { body: before } = await call('GET', '/api/messages/m-1')
   await call('POST', '/api/deletions', { userIds: ['leaves'] })
-  let body = before
-  while (!body.purged) {
-    await new Promise((resolve) => setTimeout(resolve, 5))
-    body = (await call('GET', '/api/messages/m-1')).body
-  }
+  const { body } = await until(
+    () => call('GET', '/api/messages/m-1'),
+    (message) => message.body.purged,
+    'the message is purged',
+  )
   assert.deepEqual([body.id, body.message, body.ip, body.userId, body.type], [before.id, null, null, null, null])
   const { what, sentence, destinationId } = body.story.at(-1)
   assert.deepEqual([what, destinationId], ['waiting', one])

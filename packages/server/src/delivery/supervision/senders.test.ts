@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ServerResponse } from 'node:http'
 import test from 'node:test'
+import { until } from '../../store/conformance/fixtures.ts'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
 import { contentOf, destinationOf, hangingReceiver, OPTIONS, type Received, reasonOf, send, startReceiver } from '../fixtures/sent-work.ts'
 import type { Outcome } from '../link/outcome.ts'
@@ -96,17 +97,21 @@ test('dropped messages are gone from the sender, and the others of the load can 
   assert.deepEqual([received.length, bugs], [2, ['the sender does not have the message']])
 })
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
+/** Sends again as long as the first URL's outcome is that the sender was lost, as a lane would. */
+function retried(attempt: () => Promise<Outcome[] | Unsendable>): Promise<Outcome[]> {
+  return until(
+    async () => (await attempt()) as Outcome[],
+    ([first]) => first?.reason !== 'sender_lost',
+    'the sender is replaced',
+  )
 }
 
-/** Sends again as long as the first URL's outcome is that the sender was lost, as a lane would. */
-async function retried(attempt: () => Promise<Outcome[] | Unsendable>): Promise<Outcome[]> {
-  for (;;) {
-    const outcomes = (await attempt()) as Outcome[]
-    if (outcomes[0]?.reason !== 'sender_lost') return outcomes
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+function untilWaiting(requests: readonly unknown[], count: number): Promise<number> {
+  return until(
+    async () => requests.length,
+    (length) => length >= count,
+    `${count} requests wait for their answers`,
+  )
 }
 
 for (const path of ['crash', 'throw']) {
@@ -183,7 +188,7 @@ test('work above the limit waits in the sender, which starts it in order when ot
   const tested = send(senders, destination, contentOf(1), [0], { limit: Number.POSITIVE_INFINITY })
   const seen: number[] = []
   for (let nth = 0; nth < 7; nth++) {
-    await until(() => waiting.length > 0)
+    await untilWaiting(waiting, 1)
     seen.push(waiting.length)
     waiting.shift()?.end()
   }
@@ -229,10 +234,10 @@ test('settings that change recall the work that waits under the old ones', async
   const before = destinationOf([url])
   const content = contentOf(2)
   const [first, second] = [0, 1].map((index) => send(senders, before, content, [index], { limit: 1 }))
-  await until(() => waiting.length === 1)
+  await untilWaiting(waiting, 1)
   const third = send(senders, { ...before, headers: {} }, contentOf(1), [0], { limit: 1 })
   assert.equal(await reasonOf(second as NonNullable<typeof second>), 'aborted')
-  await until(() => waiting.length === 2)
+  await untilWaiting(waiting, 2)
   for (const response of waiting) response.end()
   assert.equal(await reasonOf(first as NonNullable<typeof first>), null)
   assert.equal(await reasonOf(third), null)

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import test, { type TestContext } from 'node:test'
+import { until } from '../../../store/conformance/fixtures.ts'
 import type { Auth, TlsSettings } from '../../../store/store.ts'
 import { assertFailed, clientFor, httpReceiver, post } from '../../fixtures/attempts.ts'
 import {
@@ -156,7 +157,11 @@ test('an expired token is replaced before it is sent', async (t) => {
   const { server, url, sender, seen } = await scene(t)
   server.lifetimeS = 3
   assert.equal((await post(sender, url)).verdict, 'success')
-  while (await server.isValid(server.issued[0] as string)) await new Promise((resolve) => setTimeout(resolve, 50))
+  await until(
+    () => server.isValid(server.issued[0] as string),
+    (isValid) => !isValid,
+    'the token has expired',
+  )
   assert.equal((await post(sender, url)).verdict, 'success')
   assert.deepEqual(
     seen.map(([, status]) => status),
@@ -216,7 +221,11 @@ test('a failing token endpoint is asked once per interval, and used again when i
   assert.equal(server.requests, 1)
   server.intercept = null
   stopped.mock.restore()
-  while ((await post(sender, url)).verdict !== 'success') await new Promise((resolve) => setTimeout(resolve, 50))
+  await until(
+    () => post(sender, url),
+    ({ verdict }) => verdict === 'success',
+    'the endpoint is used again',
+  )
   assert.equal(server.requests, 2)
 })
 
