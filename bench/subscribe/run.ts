@@ -2,9 +2,9 @@
 // cases take turns, and the median is printed, so that other load on the machine affects all cases alike.
 // Run: npm run bench:subscribe
 
+import { webhookOf } from '../../packages/server/src/destinations/fixtures/webhook.ts'
 import { routeMessages } from '../../packages/server/src/routing/route-messages.ts'
 import {
-  CLASSIC_WEBHOOK,
   type Configuration,
   type Destination,
   NO_FILTER,
@@ -64,27 +64,7 @@ const content: SegmentContent = {
 }
 
 function configured(about: Partial<WebhookDestination>): Configuration {
-  const destination: Destination = {
-    id: 'd',
-    ...CLASSIC_WEBHOOK,
-    type: 'webhook',
-    name: 'd',
-    enabled: true,
-    paused: false,
-    sourceIds: ['s'],
-    urls: ['https://receiver.example/'],
-    headers: {},
-    sharedSecret: null,
-    signingSecrets: [],
-    batch: { size: 1, bytes: 1, lingerMs: 0 },
-    timeoutMs: 5_000,
-    retryWindowMs: 1,
-    maxInFlight: 1,
-    historical: true,
-    filter: NO_FILTER,
-    createdAtMs: 0,
-    ...about,
-  }
+  const destination: Destination = webhookOf({ id: 'd', sourceIds: ['s'], ...about })
   const none = new Map<string, never>()
   return { sources: none, destinations: new Map([['d', destination]]), suppressions: none, oauthApps: none, tokens: none, plans: none }
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { freePort } from '../store/fixtures/free-port.ts'
-import { advanceUntil, attemptsOf, HOUR_MS, MINUTE_MS } from './fixtures/retried-deliveries.ts'
+import { advanceUntil, attemptsOf, deadDestination, HOUR_MS, MINUTE_MS } from './fixtures/retried-deliveries.ts'
 import { startRig } from './fixtures/rig.ts'
 import { FAILURES_TO_OPEN } from './lanes/breaker.ts'
 
@@ -87,21 +87,7 @@ test('on recovery the requests in flight ramp up from two, and everything is del
 
 test('while the breaker is open, attempted deliveries expire at the end of their window, and unattempted ones do not', async (t) => {
   const rig = await startRig(t)
-  const receiver = await rig.receiver()
-  receiver.answer = () => null
-  const destination = await rig.destination('dead', {
-    urls: [receiver.url],
-    maxInFlight: 40,
-    retryWindowMs: 10 * MINUTE_MS,
-    timeoutMs: 20_000,
-  })
-  await rig.until(() => rig.claims.length === 1)
-  for (let nth = 0; nth < 50; nth++) await rig.accept([destination])
-  await rig.until(() => receiver.waiting === 40)
-  receiver.answer = () => 500
-  receiver.release(500)
-  await rig.until(() => rig.breakers.length === 1)
-  await rig.untilIdle()
+  const destination = await deadDestination(rig, 50, 1)
   const startedAtMs = rig.clock.scheduleMs()
   await advanceUntil(rig, 10_000, () => rig.clock.scheduleMs() >= startedAtMs + 9 * MINUTE_MS)
   assert.equal((await rig.ledger(destination)).expired, 0)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { ManualClock } from './fixtures/manual-clock.ts'
 import type { Received, Receiver } from './fixtures/receiver.ts'
-import { advanceUntil, attemptsOf, HOUR_MS, MINUTE_MS } from './fixtures/retried-deliveries.ts'
+import { advanceUntil, attemptsOf, deadDestination, HOUR_MS, MINUTE_MS } from './fixtures/retried-deliveries.ts'
 import { startRig } from './fixtures/rig.ts'
 
 test('a 500 is retried with a growing backoff until it succeeds, under the same webhook-id', async (t) => {
@@ -215,22 +215,7 @@ test('a retry whose window ends during a pause is made once after the pause', as
 
 test('large batches whose windows end together are recorded in settlements of limited size', async (t) => {
   const rig = await startRig(t)
-  const receiver = await rig.receiver()
-  receiver.answer = () => null
-  const destination = await rig.destination('dead', {
-    urls: [receiver.url],
-    maxInFlight: 40,
-    retryWindowMs: 10 * MINUTE_MS,
-    timeoutMs: 20_000,
-    batch: { size: 1_000, bytes: 500_000, lingerMs: 0 },
-  })
-  await rig.until(() => rig.claims.length === 1)
-  for (let nth = 0; nth < 12; nth++) await rig.accept([destination], 1_000)
-  await rig.until(() => receiver.waiting === 12)
-  receiver.answer = () => 500
-  receiver.release(500)
-  await rig.until(() => rig.breakers.length === 1)
-  await rig.untilIdle()
+  const destination = await deadDestination(rig, 12, 1_000)
   await advanceUntil(rig, 10_000, async () => (await rig.ledger(destination)).expired === 12_000)
   const expired = rig.settled.map((event) => event.expired).filter((count) => count > 0)
   assert.ok(Math.max(...expired) <= 5_000, expired.join())

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import fc from 'fast-check'
 import { integrationOf, subscriptionOf } from '../destinations/fixtures/integration.ts'
+import { webhookOf } from '../destinations/fixtures/webhook.ts'
 import {
-  CLASSIC_WEBHOOK,
   type Configuration,
   type Destination,
   type FilterRule,
@@ -23,27 +23,7 @@ const NOW = Date.parse('2026-11-14T09:00:00.000Z')
 const HOUR_MS = 3_600_000
 
 function destination(id: string, about: Partial<WebhookDestination> = {}): WebhookDestination {
-  return {
-    id,
-    ...CLASSIC_WEBHOOK,
-    type: 'webhook',
-    name: id,
-    enabled: true,
-    paused: false,
-    sourceIds: ['s'],
-    urls: ['https://receiver.example/'],
-    headers: {},
-    sharedSecret: null,
-    signingSecrets: [],
-    batch: { size: 1, bytes: 1, lingerMs: 0 },
-    timeoutMs: 5_000,
-    retryWindowMs: 1,
-    maxInFlight: 1,
-    historical: true,
-    filter: NO_FILTER,
-    createdAtMs: 0,
-    ...about,
-  }
+  return webhookOf({ id, name: id, sourceIds: ['s'], ...about })
 }
 
 function configured(...destinations: Destination[]): Configuration {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { webhookOf } from '../../destinations/fixtures/webhook.ts'
 import { SegmentBody, writeStoredBody } from '../../store/port/stored-messages.ts'
-import { CLASSIC_WEBHOOK, type Claim, type DeliveryStore, type Destination, NO_FILTER } from '../../store/store.ts'
+import type { Claim, DeliveryStore } from '../../store/store.ts'
 import { failure } from '../link/outcome.ts'
 import type { Work } from '../link/work.ts'
 import { Memory } from '../recording/memory.ts'
@@ -101,27 +102,6 @@ test('while the measured request gets no answer, the lane does not count as slow
   assert.equal(slowdown.isSlowed, true, 'one request is not enough')
 })
 
-const DESTINATION: Destination = {
-  id: 'dst',
-  ...CLASSIC_WEBHOOK,
-  type: 'webhook',
-  name: 'test',
-  enabled: true,
-  paused: false,
-  sourceIds: [],
-  urls: ['http://receiver.invalid'],
-  headers: {},
-  sharedSecret: null,
-  signingSecrets: [],
-  batch: { size: 1, bytes: 500_000, lingerMs: 0 },
-  timeoutMs: 1_000,
-  retryWindowMs: 60_000,
-  maxInFlight: 1,
-  historical: true,
-  filter: NO_FILTER,
-  createdAtMs: 0,
-}
-
 /** A claim of one message. The store has more. */
 function claimOf(id: number): Claim {
   const part = { origin: id, segment: id, indexes: [0] }
@@ -148,7 +128,7 @@ test('after a message that cannot be sent, the lane still measures whether inges
   const ingest = { turns: 0, busyMs: 0, nowMs: 0 }
   let claims = 0
   const store = { claim: async () => claimOf(++claims), settle: async () => {}, release: () => {}, share: () => 1 }
-  const lane = new Lane(DESTINATION, {
+  const lane = new Lane(webhookOf({ id: 'dst', maxInFlight: 1 }), {
     store: store as unknown as DeliveryStore,
     senders: { of: () => ({ start: (work: Work) => void started.push(work) }) } as unknown as Senders,
     slots: new Slots(10),
