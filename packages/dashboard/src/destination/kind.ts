@@ -1,4 +1,4 @@
-// What the dashboard asks of a kind of destination. Each kind is a folder in kinds/ and an entry in kinds/kinds.ts; pages ask the kind of a
+// What the dashboard asks of a kind of destination. Each kind is a folder in kinds/ and an entry in kinds/kinds.tsx; pages ask the kind of a
 // destination and never which kind it is. The summary is loaded with every page that shows a destination, so it must stay small; the
 // pages of a kind are loaded when they are opened.
 

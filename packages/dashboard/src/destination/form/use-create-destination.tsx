@@ -1,4 +1,4 @@
-// Creates a destination. If another destination with the same name and URL exists, asks first, because every message would be sent twice.
+// Creates a destination. If another one with the same name and receiver exists, asks first, because every message would be sent twice.
 
 import { type ReactNode, useState } from 'react'
 import { ApiProblem } from '../../api/client.ts'
@@ -12,8 +12,8 @@ interface Duplicate {
   settle: (created: { id: string } | ApiProblem) => void
 }
 
-/** Render `dialog` beside the form. `create` rejects with an ApiProblem if nothing was created. */
-export function useCreateDestination(): { create: (body: NewDestination) => Promise<{ id: string }>; dialog: ReactNode } {
+/** Render `dialog` beside the form; it calls a receiver of the kind `receiver`. `create` rejects with an ApiProblem if nothing was created. */
+export function useCreateDestination(receiver: string): { create: (body: NewDestination) => Promise<{ id: string }>; dialog: ReactNode } {
   const change = useChange('POST /api/destinations', 'GET /api/destinations', 'GET /api/destinations/health', 'GET /api/ledger')
   const [duplicate, setDuplicate] = useState<Duplicate | null>(null)
   const create = async (body: NewDestination): Promise<{ id: string }> => {
@@ -45,9 +45,8 @@ export function useCreateDestination(): { create: (body: NewDestination) => Prom
       color="orange"
       onConfirm={confirm}
     >
-      The destination {duplicate?.problem.destinationId} already has this name and the same{' '}
-      {duplicate?.body.integration == null ? 'URL' : 'integration'}, and gets messages of the same source, so every message would be sent
-      twice.
+      The destination {duplicate?.problem.destinationId} already has this name and the same {receiver}, and gets messages of the same
+      source, so every message would be sent twice.
     </ConfirmDialog>
   )
   return { create, dialog }

@@ -82,7 +82,7 @@ function firstSubscriptions(definition: Definition): SubscriptionDraft[] {
 
 function NewIntegration({ definition, sourceIds }: { definition: Definition; sourceIds: string[] }) {
   const [, navigate] = useLocation()
-  const { create, dialog } = useCreateDestination()
+  const { create, dialog } = useCreateDestination('integration')
   const [subscriptions, setSubscriptions] = useState(() => firstSubscriptions(definition))
   const [shown, show] = useState<ReadonlyMap<string, string>>(new Map())
   const schema: IntegrationSchema = { slug: definition.slug, schema: definition.settings, storedSecrets: [] }

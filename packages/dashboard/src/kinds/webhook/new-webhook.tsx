@@ -14,7 +14,7 @@ import { WEBHOOK_FORM } from './form/webhook-form.ts'
 export default function NewWebhookPage() {
   const { isAdmin } = useSession()
   const [, navigate] = useLocation()
-  const { create, dialog } = useCreateDestination()
+  const { create, dialog } = useCreateDestination('URL')
   const sources = useApi('GET /api/sources', { query: { limit: 2 } })
   const back = <LinkButton to="/destinations">{isAdmin ? 'Cancel' : 'View destinations'}</LinkButton>
   return (

@@ -5,6 +5,7 @@ import { PlusIcon } from '../../../components/icons.tsx'
 import { entered, RemoveButton, SecretInput } from '../../../components/inputs.tsx'
 import { SmallButton } from '../../../components/styled.tsx'
 import { replaceAt } from '../../../destination/form/draft.ts'
+import { capitalized } from '../../../text/format.ts'
 
 interface NamedRowsProps<Entry extends { name: string; value: string }> {
   entries: readonly Entry[]
@@ -25,7 +26,7 @@ export function NamedRows<Entry extends { name: string; value: string }>(props: 
   const { entries, noun, onChange, problem, isReadOnly, max, added, nameExample, valueExample, isNameFixed } = props
   const list = `${noun}s`
   const input = (entry: Entry, at: number, part: 'name' | 'value') => ({
-    label: `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${at + 1} ${part}`,
+    label: `${capitalized(noun)} ${at + 1} ${part}`,
     ...entered(entry[part], (value) =>
       onChange(replaceAt(entries, at, { ...entry, [part]: part === 'name' ? value.trim() : value }), `${list}[${at}].${part}`),
     ),
