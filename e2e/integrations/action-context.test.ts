@@ -67,3 +67,68 @@ test('a sync mode that is set for a subscription reaches the action', async () =
   const [request] = gateway.requests().slice(first)
   assert.match(request?.body ?? '', /"_update_existing_only":true/)
 })
+
+const WAIT_S = 2
+const EVENTS = [1, 2, 3].map((n) => ({ type: 'track', userId: `u-${n}`, event: 'Tested' }))
+
+for (const [slug, settings, subscription] of [
+  [
+    'actions-emarsys',
+    { api_user: 'sample', api_password: 'sample-password' },
+    { name: 'Trigger', action: 'triggerEvent', mapping: { eventid: '12', key_field: '3', key_value: { '@path': '$.userId' } } },
+  ],
+  [
+    'actions-klaviyo',
+    { api_key: 'sample-key' },
+    {
+      name: 'Track',
+      action: 'trackEvent',
+      mapping: { profile: { email: 'jane@example.com' }, metric_name: 'Tested', properties: {}, enable_batching: true },
+    },
+  ],
+] as const) {
+  test(`${slug}: a batch that is refused with 429 is retried after the time that the tool asks for`, async () => {
+    let refused = 0
+    gateway.answer = () =>
+      refused++ === 0
+        ? { status: 429, headers: { 'retry-after': String(WAIT_S), 'content-type': 'application/json' }, body: '{}' }
+        : undefined
+    const wiring = await integration(slug, settings, {
+      subscriptions: [{ ...subscription, subscribe: 'type = "track"', enabled: true }],
+      batch: { size: EVENTS.length, lingerMs: 60_000 },
+    })
+    const events = EVENTS.map((event, at) => Object.assign({ messageId: `${slug}-${at}` }, event))
+    await wiring.send(events)
+    for (const { messageId } of events) {
+      const { state, attemptCount, attempts } = await wiring.settled(messageId)
+      assert.deepEqual([state, attemptCount], ['delivered', 2], JSON.stringify(attempts))
+      const waitedMs = Date.parse(attempts.at(-1)?.startedAt ?? '') - Date.parse(attempts[0]?.startedAt ?? '')
+      assert.ok(waitedMs >= WAIT_S * 950, `the next attempt came after ${waitedMs} ms`)
+    }
+  })
+}
+
+test('an IntegrationError with a status that the library retries is temporary, although the tool answered 200', async () => {
+  let failures = 0
+  gateway.answer = ({ path }) => {
+    const token = { access_token: 'sample-token', expires_in: 3600 }
+    const answer = path.includes('/oauth/token') ? token : { success: failures++ > 0 }
+    return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(answer) }
+  }
+  const mapping = {
+    external_id: '1234',
+    lookup_field: 'email',
+    data: { email: 'jane@example.com' },
+    enable_batching: false,
+    batch_size: 300,
+    event_name: 'Audience Entered',
+  }
+  const wiring = await integration(
+    'actions-marketo-static-lists',
+    { folder_name: 'sample', api_endpoint: 'https://tool.example.com/path', client_id: 'sample', client_secret: 'sample' },
+    { subscriptions: [{ name: 'Add', action: 'addToList', subscribe: 'type = "track"', mapping, enabled: true }] },
+  )
+  const { state, attemptCount, attempts } = await wiring.settled(await wiring.track())
+  assert.deepEqual([state, attemptCount], ['delivered', 2], JSON.stringify(attempts))
+  assert.ok(attempts.some(({ error }) => error?.includes('Marketo returned success=false')))
+})

@@ -77,7 +77,13 @@ test('the errors of the library decide', async () => {
   const cases: [() => unknown, string][] = [
     [() => new errors.RetryableError('later'), 'integration_retry'],
     [() => new errors.IntegrationError('no', 'NO', 400), 'integration_failed'],
-    [() => new errors.IntegrationError('no', 'NO', 500), 'integration_failed'],
+    [() => new errors.IntegrationError('no', 'NO', 501), 'integration_failed'],
+    [() => new errors.IntegrationError('no', 'NO', 409), 'integration_failed'],
+    ...[408, 423, 429, 500, 502, 505].map((status): [() => unknown, string] => [
+      () => new errors.IntegrationError('later', 'LATER', status),
+      'integration_retry',
+    ]),
+    [() => new errors.APIError('locked', 423), 'integration_retry'],
     [() => new errors.PayloadValidationError('bad'), 'invalid_payload'],
     [() => new errors.InvalidAuthenticationError('who'), 'invalid_authentication'],
     [() => new errors.SelfTimeoutError('slow'), 'timeout'],
@@ -117,7 +123,28 @@ test('an IntegrationError that reports an outage is judged by the answer, or by 
     message: 'The tool is down',
   })
   const rejects = await startTool(t, (response) => answerJson(response, 400, {}))
-  assert.equal((await resultOf(wrapped(rejects.url))).kind, 'failed')
+  assert.deepEqual(await resultOf(wrapped(rejects.url)), { kind: 'failed', code: 'integration_retry', message: 'The tool is down' })
+})
+
+test('a Retry-After counts, whatever error the definition makes of the answer', async (t) => {
+  const tool = await startTool(t, (response) => answerJson(response, 429, {}, { 'retry-after': '4' }))
+  const thrown = (instead: Error) => (request: Request) => post(tool.url)(request).catch(() => Promise.reject(instead))
+  const later = { kind: 'failed', code: 'integration_retry', message: 'Rate limit reached.', retryAfter: '4' }
+  assert.deepEqual(await resultOf(thrown(new errors.RetryableError('Rate limit reached.'))), later)
+  assert.deepEqual(await resultOf(thrown(new errors.IntegrationError('Rate limit reached.', 'LIMIT', 500))), later)
+})
+
+test('a locked record in a multi-status answer is retried', async () => {
+  const integration = integrationOf({
+    performBatch: () => {
+      const response = new errors.MultiStatusResponse()
+      response.pushErrorResponse({ status: 423, errormessage: 'locked' })
+      response.pushSuccessResponse({ status: 200, body: {}, sent: {} })
+      return response
+    },
+  })
+  const { results } = await runSend(integration, { messages: [MESSAGE, MESSAGE] })
+  assert.deepEqual(results, [{ kind: 'failed', code: 'integration_retry', message: 'locked' }, { kind: 'success' }])
 })
 
 test('values that are no errors, and errors that cannot be read, fail the message and nothing else', async () => {
@@ -247,6 +274,24 @@ test('a batch that is refused as a whole fails for every message', async (t) => 
   assert.deepEqual(
     results.map((result) => result.kind === 'status' && result.status),
     [503, 503],
+  )
+})
+
+test('a batch that makes several requests fails if one of them is refused, although the definition does not look at the answers', async (t) => {
+  const { url } = await startTool(t, (response, { path }) =>
+    answerJson(response, path === '/refused' ? 429 : 200, {}, path === '/refused' ? { 'retry-after': '4' } : {}),
+  )
+  const integration = integrationOf({
+    performBatch: (request) =>
+      Promise.all(['/taken', '/refused'].map((path) => request(`${url}${path}`, { method: 'POST', throwHttpErrors: false }))),
+  })
+  const { results } = await runSend(integration, { messages: [MESSAGE, MESSAGE] })
+  assert.deepEqual(
+    results.map((result) => result.kind === 'status' && [result.status, result.retryAfter]),
+    [
+      [429, '4'],
+      [429, '4'],
+    ],
   )
 })
 

@@ -3,6 +3,7 @@
 
 import { inspect } from 'node:util'
 import type { FailureCode, StepResult } from './integration.ts'
+import type { OpenRequest } from './recording/open-request.ts'
 import type { RunTrace } from './recording/run-trace.ts'
 
 const MAX_MESSAGE_CHARS = 1_000
@@ -54,18 +55,20 @@ function classified(error: unknown, trace: RunTrace, position: number): Failure 
       return { kind: 'status', status, retryAfter: retryAfterOf(error) ?? last?.retryAfter ?? null, message }
     if (['TimeoutError', 'RequestTimeoutError', 'RequestClientError', 'SelfTimeoutError', 'AbortError'].some((name) => names.has(name)))
       return failed('timeout', message)
-    if (names.has('RetryableError')) return failed('integration_retry', message)
+    if (names.has('RetryableError')) return retryLater(message, last)
     if (names.has('InvalidAuthenticationError')) return failed('invalid_authentication', message)
     if (['PayloadValidationError', 'InvalidAudienceMembershipError', 'AggregateAjvError'].some((name) => names.has(name)))
       return failed('invalid_payload', message)
-    // Many definitions report an outage of the tool as an IntegrationError. The answer, or the lack of one, then decides.
-    if (status !== null && isTemporary(status)) {
-      if (last?.status === status) return { kind: 'status', status, retryAfter: last.retryAfter, message }
+    // Many definitions report an outage of the tool as an IntegrationError. The answer, or the lack of one, then says which.
+    if (status !== null && isRetried(status)) {
+      if (last?.status === status && !isOnlyRetriedHere(status)) return { kind: 'status', status, retryAfter: last.retryAfter, message }
       const code = last === undefined ? trace.failedConnection : last.error
       if (code !== null) return { kind: 'network', code, message }
     }
-    if (names.has('APIError') && status !== null) return { kind: 'status', status, retryAfter: last?.retryAfter ?? null, message }
-    if (names.has('IntegrationError')) return failed('integration_failed', message)
+    if (names.has('APIError') && status !== null && !isOnlyRetriedHere(status))
+      return { kind: 'status', status, retryAfter: last?.retryAfter ?? null, message }
+    if (names.has('IntegrationError'))
+      return status !== null && isRetried(status) ? retryLater(message, last) : failed('integration_failed', message)
     const code = networkCode(error)
     if (code !== null) return { kind: 'network', code, message }
     // The AWS SDK.
@@ -75,8 +78,19 @@ function classified(error: unknown, trace: RunTrace, position: number): Failure 
   return { result, isUnauthorized }
 }
 
-function isTemporary(status: number): boolean {
-  return status === 408 || status === 429 || status >= 500
+/** The library's own rule for the status of an IntegrationError. */
+function isRetried(status: number): boolean {
+  return status === 408 || status === 423 || status === 429 || (status >= 500 && status !== 501)
+}
+
+/** The library retries these, and the rules for HTTP answers do not. */
+function isOnlyRetriedHere(status: number): boolean {
+  return status === 423 || status === 505
+}
+
+function retryLater(message: string, last: OpenRequest | undefined): StepResult {
+  const retryAfter = last?.retryAfter ?? null
+  return { kind: 'failed', code: 'integration_retry', message, ...(retryAfter !== null && { retryAfter }) }
 }
 
 interface AnyError {
@@ -152,7 +166,7 @@ export function batchFailure(entry: MultiStatus | undefined, trace: RunTrace, po
   if (status >= 200 && status < 300) return null
   const message = typeof entry?.errormessage === 'string' ? entry.errormessage : typeof entry?.body === 'string' ? entry.body : ''
   const type = typeof entry?.errortype === 'string' ? entry.errortype : ''
-  const name = BATCH_ERRORS[`${status} ${type}`] ?? BATCH_ERRORS[type] ?? 'HTTPError'
+  const name = BATCH_ERRORS[`${status} ${type}`] ?? BATCH_ERRORS[type] ?? (isOnlyRetriedHere(status) ? 'RetryableError' : 'HTTPError')
   const response = { status }
   return failureOf(
     Object.assign(new Error(message === '' ? `The tool answered ${status} for this message.` : message), { name, response }),

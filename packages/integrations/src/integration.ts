@@ -42,13 +42,14 @@ export type StepResult =
   | { kind: 'status'; status: number; retryAfter: string | null; message: string }
   /** A failure of the network; `code` as Node.js has it. */
   | { kind: 'network'; code: string; message: string }
-  | { kind: 'failed'; code: FailureCode; message: string }
+  /** `retryAfter`: what the tool asked for, if it answered and a retry may help. */
+  | { kind: 'failed'; code: FailureCode; message: string; retryAfter?: string }
 
 export type FailureCode =
-  /** RetryableError of the library. */
+  /** RetryableError of the library, or an IntegrationError with a status that the library retries. */
   | 'integration_retry'
   | 'timeout'
-  /** IntegrationError, or an error that the library does not know. */
+  /** Any other IntegrationError, or an error that the library does not know. */
   | 'integration_failed'
   /** PayloadValidationError, or the schema of the action. */
   | 'invalid_payload'

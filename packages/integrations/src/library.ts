@@ -39,7 +39,7 @@ export interface Deleting {
 }
 
 interface Library {
-  Response: { prototype: object }
+  Response: (new () => object) & { prototype: object }
   Destination: new (definition: Definition) => LibraryDestination
   createRequestClient(...options: object[]): unknown
   transform(mapping: object, data: object): JsonObject
@@ -67,8 +67,38 @@ function repairClone(response: object): void {
   })
 }
 
+type PerformBatch = (...args: unknown[]) => unknown
+
+/**
+ * If `performBatch` returns one answer, the library reads its status. If it returns a list of answers, the library ignores them, and the batch counts
+ * as delivered even if the tool refused it: all batches of Emarsys. So an answer in such a list that is an error fails the batch.
+ */
+function withCheckedBatches(definition: Definition): Definition {
+  const actions = Object.entries(definition.actions).map(([slug, action]) => {
+    const { performBatch } = action
+    if (typeof performBatch !== 'function') return [slug, action]
+    return [slug, Object.assign({}, action, { performBatch: checkedBatch(performBatch as PerformBatch) })]
+  })
+  return { ...definition, actions: Object.fromEntries(actions) as Definition['actions'] }
+}
+
+function checkedBatch(performBatch: PerformBatch): PerformBatch {
+  return async (...args) => {
+    const result = await performBatch(...args)
+    const refused = Array.isArray(result) ? result.filter(isErrorAnswer) : []
+    // It may be the only one that a retry can help, so it decides.
+    const response = refused.find(({ status }) => status === 429 || status >= 500) ?? refused[0]
+    if (response === undefined) return result
+    throw Object.assign(new Error(`The tool answered ${response.status} ${response.statusText}.`), { name: 'HTTPError', response })
+  }
+}
+
+function isErrorAnswer(value: unknown): value is { status: number; statusText: string } {
+  return value instanceof library().Response && (value as { status?: unknown } as { status: number }).status >= 400
+}
+
 export function createDestination(definition: Definition): LibraryDestination {
-  const destination = new (library().Destination)(definition)
+  const destination = new (library().Destination)(withCheckedBatches(definition))
   // The library keeps every answer for its own tests, forever.
   for (const action of Object.values(destination.actions)) action.removeAllListeners('response')
   return destination

@@ -202,13 +202,20 @@ function judge(result: StepResult | undefined, verdictOf: (status: number) => Ve
       reason: `http_${status}`,
       error: message === '' ? describeStatus(status) : message,
       status,
-      retryAfterMs: parseRetryAfter(status, retryAfter ?? undefined, nowMs),
+      retryAfterMs: verdict === 'temporary' ? waitOf(retryAfter, nowMs) : null,
     }
   }
   // The service ended the run, and not the deadline.
   if (isAborted && result.kind === 'failed' && result.code === 'timeout') return judgedOf('aborted')
-  if (result.kind === 'failed') return judgedOf(result.code, result.message)
+  if (result.kind === 'failed') return { ...judgedOf(result.code, result.message), retryAfterMs: waitOf(result.retryAfter ?? null, nowMs) }
   return judgedOf(reasonOfError({ code: result.code }), result.message)
+}
+
+/**
+ * Many integrations turn the answer of the tool into an error of their own with another status, so a Retry-After counts whatever the status is.
+ */
+function waitOf(retryAfter: string | null, nowMs: number): number | null {
+  return parseRetryAfter(429, retryAfter ?? undefined, nowMs)
 }
 
 function judgedOf(reason: ReasonCode, error: string = REASONS[reason][1]): Judged {
