@@ -31,6 +31,16 @@ suite('Integrations on the command line', { concurrency: 2 }, () => {
     const shown = await switchyard(service, 'catalog', 'show', 'actions-amplitude')
     assert.match(shown.stdout, /setting apiKey +.*\(required, secret, string\)/)
     assert.match(shown.stdout, /endpoint.*one of north_america, europe/)
+    assert.match(shown.stdout, /action logEventV2: /)
+    assert.match(shown.stdout, /usually runs if +type = "track"/)
+    assert.match(shown.stdout, /event_type +.*\(required, string, default \{"@path":"\$\.event"\}\)/)
+    const one = await switchyard(service, 'catalog', 'show', 'actions-amplitude', '--action', 'logEventV2')
+    assert.match(one.stdout, /event_type/)
+    assert.doesNotMatch(one.stdout, /setting apiKey|action identifyUser/)
+    assert.match(
+      (await switchyard(service, 'catalog', 'show', 'actions-amplitude', '--action', 'x')).stderr,
+      /Its actions are: .*logEventV2/,
+    )
     assert.match((await switchyard(service, 'catalog', 'show', 'nothing')).stderr, /integration_not_found/)
 
     const made = await switchyardWith(
@@ -58,6 +68,43 @@ suite('Integrations on the command line', { concurrency: 2 }, () => {
     assert.match(wrong.stderr, /settings\.apiKey is required/)
     const both = await switchyard(service, 'destinations', 'create', 'x', 'https://receiver.example/', '--integration', 'actions-slack')
     assert.match(both.stderr, /either a URL.* or --integration/)
+  })
+
+  test('--set gives a value the type that the definition has for the setting', async () => {
+    await using service = await startService()
+    const made = async (slug: string, ...args: string[]): Promise<{ settings: Record<string, unknown>; secretSettings: string[] }> => {
+      const created = await switchyardWith(
+        { TOKEN: '12345' },
+        service,
+        '--json',
+        'destinations',
+        'create',
+        slug,
+        '--integration',
+        slug,
+        ...args,
+      )
+      assert.equal(created.code, 0, created.stderr)
+      return JSON.parse(created.stdout)
+    }
+    const pixel = await made('tiktok-conversions', '--set', 'accessToken=env:TOKEN', '--set', 'pixelCode=1')
+    assert.deepEqual([pixel.settings, pixel.secretSettings], [{ pixelCode: '1' }, ['accessToken']])
+    const flags = ['--set', 'apiKey=env:TOKEN', '--set', 'secretKey=env:TOKEN', '--set', 'endpoint=none']
+    assert.deepEqual((await made('actions-amplitude', ...flags)).settings, {})
+    const pardot = await made(
+      'actions-pardot',
+      '--set',
+      'businessUnitID=007',
+      '--set',
+      'accountID=1',
+      '--set',
+      'isSandbox=true',
+      '--set',
+      'oauth.accessToken=env:TOKEN',
+    )
+    assert.deepEqual([pardot.settings, pardot.secretSettings], [{ businessUnitID: '007', accountID: '1', isSandbox: true }, ['oauth']])
+    const wrong = await switchyard(service, 'destinations', 'update', 'actions-pardot', '--set', 'isSandbox=maybe')
+    assert.match(wrong.stderr, /settings\.isSandbox must be true or false/)
   })
 
   test('an export has no secret of an integration, changes nothing when it is applied, and makes another installation equal', async (t) => {

@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { JsonObject } from '@switchyard/protocol'
 import { Ajv, type ValidateFunction } from 'ajv'
-import { type CatalogIntegration, type ObjectSchema, readCatalog, readIntegration } from './catalog.ts'
+import { type CatalogIntegration, type Conditions, type ObjectSchema, readCatalog, readIntegration } from './catalog.ts'
 import { currentStamp, STAMP_FILE } from './catalog-files.ts'
 import { type Definition, require } from './definitions.ts'
 import { sampleMapping, sampleObject, sampleSettings } from './fixtures/sample-settings.ts'
@@ -165,20 +165,45 @@ test('an OAuth integration takes the tokens of the own app, and one that needs t
       ],
     )
   }
-  const needed = (required: string): string[] =>
-    integrations.filter(({ settings }) => settings.properties['oauth']?.required?.join() === required).map(({ slug }) => slug)
-  assert.equal(needed('clientId,clientSecret,refreshToken').length, 21)
-  assert.deepEqual(needed('accessToken').sort(), [
+})
+
+test('an OAuth integration asks only for what its code reads, and never for the client if there is an access token', () => {
+  const asked = ({ settings }: CatalogIntegration): string[] => {
+    const { properties = {} } = settings.properties['oauth'] ?? {}
+    return Object.keys(properties).filter((key) => properties[key]?.['x-hidden'] !== true)
+  }
+  const asking = (...keys: string[]): string[] =>
+    integrations
+      .filter((integration) => asked(integration).join() === keys.join())
+      .map(({ slug }) => slug)
+      .sort()
+  assert.equal(asking('clientId', 'clientSecret', 'refreshToken', 'accessToken').length, 15)
+  assert.deepEqual(asking('clientId', 'clientSecret', 'accessToken'), ['actions-yahoo-audiences'])
+  // It reads the client from environment variables.
+  assert.deepEqual(asking('refreshToken', 'accessToken'), ['actions-linkedin-conversions'])
+  assert.deepEqual(asking('accessToken'), [
+    'actions-1plusx-asset-api',
+    'actions-acoustic-campaign',
     'actions-facebook-custom-audiences',
     'actions-intercom-cloud',
-    'actions-tiktok-audiences',
-  ])
-  assert.deepEqual(needed('').sort(), [
-    'actions-acoustic-campaign',
+    'actions-listrak',
     'actions-m3ter',
     'actions-marketo-static-lists',
+    'actions-responsys',
+    'actions-salesforce-marketing-cloud',
     'actions-taboola-actions',
+    'actions-tiktok-audiences',
   ])
+  const needing = integrations.filter(({ settings }) => settings.required.includes('oauth'))
+  assert.equal(needing.length, 20)
+  for (const { slug, settings } of needing) {
+    const { oauth } = settings.properties
+    const required = Object.entries(oauth?.properties ?? {}).filter(([, field]) => field['x-required-if'] !== undefined)
+    for (const [key, field] of required) {
+      const { conditions } = field['x-required-if'] as Conditions
+      assert.ok(conditions[0]?.fieldKey === 'accessToken' && conditions[0].operator === 'is', `${slug} ${key}`)
+    }
+  }
 })
 
 test('a slug that is not in the catalogue has no integration', async () => {

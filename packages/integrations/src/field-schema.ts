@@ -2,7 +2,7 @@
 // choices, secrets, conditions.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { FieldSchema, ObjectSchema } from './catalog.ts'
+import type { Condition, Conditions, FieldSchema, ObjectSchema } from './catalog.ts'
 import { type Field, type Fields, require } from './definitions.ts'
 
 type Choice = NonNullable<FieldSchema['oneOf']>[number]
@@ -37,23 +37,50 @@ export function settingsSchema(fields: Fields): ObjectSchema {
   return { ...schema, properties: Object.fromEntries(properties) as ObjectSchema['properties'] }
 }
 
-/** What an OAuth integration needs. Its own code refreshes the access token; three have no such code, so they need one that lasts. */
-export function oauthSchema(needs: 'refresh token' | 'access token' | 'nothing'): FieldSchema {
-  const secret = (title: string, description: string): FieldSchema => ({ title, description, type: 'string', writeOnly: true })
+/** What the code of an OAuth integration reads when it requests an access token. */
+export interface OAuthInputs {
+  client: boolean
+  refreshToken: boolean
+}
+
+/**
+ * What an OAuth integration needs: an access token, or what its code needs to request one. `inputs` is null if it has no such code, so that it
+ * needs a token that lasts.
+ */
+export function oauthSchema(inputs: OAuthInputs | null): FieldSchema {
+  const isMissing: Condition = { fieldKey: 'accessToken', operator: 'is' }
+  const isRenewed: Condition = { fieldKey: 'refreshToken', operator: 'is_not' }
+  const { client = false, refreshToken = false } = inputs ?? {}
+  const ofClient: Conditions = { match: 'any', conditions: refreshToken ? [isMissing, isRenewed] : [isMissing] }
+  const text = (title: string, description: string, needed: Conditions | null): FieldSchema => ({
+    title,
+    description,
+    type: 'string',
+    // What its code does not read is accepted, because earlier versions asked for it.
+    ...(needed === null ? { 'x-hidden': true } : { 'x-required-if': needed }),
+  })
+  const secret = (...of: Parameters<typeof text>): FieldSchema => ({ ...text(...of), writeOnly: true })
   return {
     title: 'OAuth',
-    description: 'The credentials of your own OAuth app, and the tokens that it got for your account.',
+    description: 'An access token, or the credentials of your own OAuth app and the tokens that it got for your account.',
     type: 'object',
     properties: {
-      clientId: { title: 'Client ID', description: 'The client ID of your OAuth app.', type: 'string' },
-      clientSecret: secret('Client secret', 'The client secret of your OAuth app.'),
-      refreshToken: secret('Refresh token', 'Access tokens are renewed with it.'),
-      accessToken: secret(
-        'Access token',
-        needs === 'access token' ? 'It is not renewed.' : 'If it is missing or expired, a new one is requested.',
-      ),
+      clientId: text('Client ID', 'The client ID of your OAuth app.', client ? ofClient : null),
+      clientSecret: secret('Client secret', 'The client secret of your OAuth app.', client ? ofClient : null),
+      refreshToken: secret('Refresh token', 'Access tokens are renewed with it.', refreshToken ? { conditions: [isMissing] } : null),
+      accessToken: {
+        title: 'Access token',
+        description:
+          inputs === null
+            ? 'It is not renewed.'
+            : client || refreshToken
+              ? 'Enough by itself if it does not expire, such as the token of a private app. If it is missing or expired, a new one is requested with the other values.'
+              : 'If it is missing or expired, a new one is requested.',
+        type: 'string',
+        writeOnly: true,
+      },
     },
-    required: { 'refresh token': ['clientId', 'clientSecret', 'refreshToken'], 'access token': ['accessToken'], nothing: [] }[needs],
+    required: inputs === null ? ['accessToken'] : [],
     additionalProperties: false,
   }
 }

@@ -14,7 +14,7 @@ import {
   registeredDefinitions,
   SYNC_MODE_FIELD,
 } from './definitions.ts'
-import { oauthSchema, objectSchema, settingsSchema } from './field-schema.ts'
+import { type OAuthInputs, oauthSchema, objectSchema, settingsSchema } from './field-schema.ts'
 import { knownProblem } from './known-problems.ts'
 
 /** A slug is the name of a file, and "index" is taken. */
@@ -111,14 +111,27 @@ function listedActions(actions: readonly CatalogAction[]): string {
 function settingsOf({ authentication }: Definition): ObjectSchema {
   const schema = settingsSchema(authentication?.fields ?? {})
   if (authentication?.scheme !== 'oauth2') return schema
-  const refresh = authentication.refreshAccessToken
-  // Four refresh with keys in their own settings, which shows in the parameters that they read.
-  const needs = refresh === undefined ? 'access token' : /\bauth\b/.test(refresh.toString()) ? 'refresh token' : 'nothing'
+  const inputs = oauthInputs(authentication.refreshAccessToken)
+  const isNeeded = inputs === null || inputs.client || inputs.refreshToken
   return {
     ...schema,
-    properties: { ...schema.properties, oauth: oauthSchema(needs) },
-    required: needs === 'nothing' ? schema.required : [...schema.required, 'oauth'],
+    properties: { ...schema.properties, oauth: oauthSchema(inputs) },
+    required: isNeeded ? [...schema.required, 'oauth'] : schema.required,
   }
+}
+
+/**
+ * What the code that requests an access token reads, which shows in its text: many read keys in the settings instead, and one reads the client from
+ * environment variables. Null if there is no such code.
+ */
+function oauthInputs(refresh: ((...parameters: never[]) => unknown) | undefined): OAuthInputs | null {
+  if (refresh === undefined) return null
+  const text = refresh.toString()
+  const [parameters, body] = [text.slice(0, text.indexOf('=>')), text.slice(text.indexOf('=>')).replaceAll(/'[^']*'|`[^`]*`/g, '')]
+  if (!/\bauth\b/.test(parameters)) return { client: false, refreshToken: false }
+  // Handed to another function as a whole.
+  const isUnknown = /\bauth\b(?!\??\.)/.test(body)
+  return { client: isUnknown || /(?<!\?\? )\bauth\.clientId\b/.test(body), refreshToken: isUnknown || /\brefreshToken\b/.test(body) }
 }
 
 function actionOf(slug: string, action: ActionDefinition): CatalogAction {

@@ -86,6 +86,27 @@ test('a stored secret is kept unless it is replaced or removed, and only what ch
   assert.ok(settingsProblems(SCHEMA, { ...saved, secrets: { apiKey: null } }, stored).has('settings.apiKey'))
 })
 
+test('a part of OAuth is required only as long as what replaces it is not typed', () => {
+  const isMissing = { conditions: [{ fieldKey: 'accessToken', operator: 'is' }] }
+  const schema: ObjectSchema = {
+    properties: {
+      oauth: {
+        title: 'OAuth',
+        type: 'object',
+        properties: {
+          clientId: { title: 'Client ID', type: 'string', 'x-required-if': isMissing },
+          accessToken: { title: 'Access token', type: 'string', writeOnly: true },
+        },
+      },
+    },
+    required: ['oauth'],
+  }
+  const problems = (secrets: Record<string, string>): string[] => [...settingsProblems(schema, { values: {}, secrets }, []).keys()]
+  assert.deepEqual(problems({}), ['settings.oauth.clientId'])
+  assert.deepEqual(problems({ 'oauth.accessToken': '' }), ['settings.oauth.clientId'])
+  assert.deepEqual(problems({ 'oauth.accessToken': 'token' }), [])
+})
+
 test('conditions hold for any or all of their fields, for a list of values, and for values that depend on the message', () => {
   const is = (fieldKey: string, value: unknown) => ({ fieldKey, operator: 'is', value })
   assert.equal(holds(undefined, {}), true)

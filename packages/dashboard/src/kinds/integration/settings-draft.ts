@@ -20,7 +20,7 @@ export interface SettingField {
   isRequired: boolean
 }
 
-/** The fields to show for these values, in the order of the definition. */
+/** The fields to show for these values, in the order of the definition. Secrets that are typed are values too. */
 export function settingFields(schema: ObjectSchema, values: Values): SettingField[] {
   return Object.entries(schema.properties).flatMap(([key, field]): SettingField[] => {
     if (!isShown(field, values)) return []
@@ -29,12 +29,22 @@ export function settingFields(schema: ObjectSchema, values: Values): SettingFiel
     const inner = { properties: field.properties, required: field.required ?? [] }
     // The service stores and hides such an object as a whole, also those of its fields that are not secret.
     const isSecret = Object.values(field.properties).some(({ writeOnly }) => writeOnly === true)
-    return settingFields(inner, {}).map((each) => ({
+    return settingFields(inner, valuesInside(values, key)).map((each) => ({
       key: `${key}.${each.key}`,
       schema: isSecret ? { ...each.schema, writeOnly: true } : each.schema,
       isRequired: required && each.isRequired,
     }))
   })
+}
+
+function valuesInside(values: Values, key: string): Values {
+  const entries = Object.entries(values).filter(([name, value]) => name.startsWith(`${key}.`) && !isEmpty(value))
+  return Object.fromEntries(entries.map(([name, value]) => [name.slice(key.length + 1), value]))
+}
+
+/** All that is typed, by key. */
+export function typedValues({ values, secrets }: SettingsDraft): Values {
+  return { ...values, ...secrets }
 }
 
 export function isJson(schema: FieldSchema): boolean {
@@ -67,7 +77,7 @@ export function isStored(stored: readonly string[], key: string): boolean {
 /** By field of the API, such as `settings.apiKey`. `stored`: the secrets that are set. */
 export function settingsProblems(schema: ObjectSchema, draft: SettingsDraft, stored: readonly string[]): Map<string, string> {
   const problems = new Map<string, string>()
-  for (const { key, schema: field, isRequired: required } of settingFields(schema, draft.values)) {
+  for (const { key, schema: field, isRequired: required } of settingFields(schema, typedValues(draft))) {
     const value = field.writeOnly === true ? draft.secrets[key] : draft.values[key]
     const isKept = field.writeOnly === true && value === undefined && isStored(stored, key)
     if (value === '' && field.writeOnly === true && isStored(stored, key)) {
@@ -90,7 +100,7 @@ function isEmpty(value: unknown): boolean {
 /** The settings as the API takes them: all that are shown and not empty. The draft must have no problems. */
 export function settingsOf(schema: ObjectSchema, draft: SettingsDraft): Record<string, unknown> {
   const settings: Record<string, unknown> = {}
-  for (const { key, schema: field } of settingFields(schema, draft.values)) {
+  for (const { key, schema: field } of settingFields(schema, typedValues(draft))) {
     const value = field.writeOnly === true ? draft.secrets[key] : draft.values[key]
     if (!isEmpty(value)) put(settings, key, isJson(field) ? (JSON.parse(String(value)) as unknown) : value)
   }
@@ -100,7 +110,7 @@ export function settingsOf(schema: ObjectSchema, draft: SettingsDraft): Record<s
 /** What differs from the saved settings, for PATCH, where null removes a setting; null if nothing does. */
 export function settingsChanges(schema: ObjectSchema, before: SettingsDraft, draft: SettingsDraft): Record<string, unknown> | null {
   const changes: Record<string, unknown> = {}
-  for (const { key, schema: field } of settingFields(schema, draft.values)) {
+  for (const { key, schema: field } of settingFields(schema, typedValues(draft))) {
     if (field.writeOnly === true) {
       if (draft.secrets[key] !== undefined) put(changes, key, draft.secrets[key])
       continue

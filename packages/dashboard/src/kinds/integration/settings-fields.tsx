@@ -15,7 +15,7 @@ import {
   integrationProblems,
   patchBodyOf,
 } from './integration-draft.ts'
-import { isJson, isStored, type SettingField, type SettingsDraft, settingFields } from './settings-draft.ts'
+import { isJson, isStored, type SettingField, type SettingsDraft, settingFields, typedValues } from './settings-draft.ts'
 
 export interface SettingsFieldsProps {
   schema: ObjectSchema
@@ -33,7 +33,7 @@ const HAS_LINES = /(private|ssh)[_ ]?key|certificate|credentials|json|\bpem\b/i
 
 export function SettingsFields(props: SettingsFieldsProps) {
   const { schema, draft } = props
-  const fields = settingFields(schema, draft.values)
+  const fields = settingFields(schema, typedValues(draft))
   if (fields.length === 0) {
     return <Note>This integration has no settings.</Note>
   }

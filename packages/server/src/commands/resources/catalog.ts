@@ -1,8 +1,9 @@
-// `switchyard catalog`: finds integrations, and shows the settings, actions and presets of one.
+// `switchyard catalog`: finds integrations, and shows the settings, presets and actions of one.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { Command } from '../line/command.ts'
+import { type Command, UsageProblem } from '../line/command.ts'
 import { type Column, cell, showAll, showFacts, showResult } from '../line/listing.ts'
+import type { Output } from '../line/output.ts'
 import { at } from '../line/references.ts'
 
 const COLUMNS: readonly Column[] = [
@@ -20,7 +21,22 @@ interface Field {
   description?: string
   writeOnly?: boolean
   oneOf?: { const: unknown }[]
+  items?: Pick<Field, 'type' | 'oneOf'>
+  default?: unknown
   'x-required-if'?: unknown
+}
+
+interface Fields {
+  properties: Record<string, Field>
+  required: string[]
+}
+
+interface Action {
+  slug: string
+  name: string
+  defaultSubscription: string | null
+  batch: boolean
+  fields: Fields
 }
 
 export const CATALOG_COMMANDS: readonly Command[] = [
@@ -47,39 +63,62 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalog show',
-    summary: 'Show the settings, actions and presets of an integration',
+    summary: 'Show the settings, presets and actions of an integration, with the fields of each action',
     arguments: [{ name: 'SLUG', description: 'The integration, as `switchyard catalog` lists it.' }],
-    examples: ['switchyard catalog show actions-slack'],
+    flags: { action: { placeholder: 'ACTION', description: 'Show only the fields of this action, by its slug.' } },
+    examples: ['switchyard catalog show actions-slack', 'switchyard catalog show actions-amplitude --action logEventV2'],
     async run(call) {
       const integration = await call.api.get(at`/api/catalog/${call.arguments[0] as string}`)
       showResult(call, integration, () => {
-        const { slug, name, description, auth, available, problem, settings, actions, presets } = integration
+        const { slug, name, description, auth, available, problem, settings, presets } = integration
+        const actions = chosenActions(integration['actions'] as Action[], call.flag('action'))
+        if (call.has('action')) return showActions(call.out, actions)
         showFacts(call.out, [
           ['slug', slug],
           ['name', name],
           ['description', description],
           ['auth', auth],
           ...(problem === null ? [] : [[available === true ? 'does not work' : 'not available', problem] as [string, unknown]]),
-          ...settingFacts(settings as { properties: Record<string, Field>; required: string[] }),
-          ...(actions as JsonObject[]).map((action): [string, unknown] => [`action ${cell(action['slug'])}`, action['name']]),
+          ...fieldFacts(settings as Fields, 'setting '),
           ...(presets as JsonObject[]).map((preset): [string, unknown] => [
             `preset ${cell(preset['name'])}`,
             `${cell(preset['action'])} if ${cell(preset['subscribe'])}${preset['type'] === 'automatic' ? '' : ' (not used by default)'}`,
           ]),
         ])
+        showActions(call.out, actions)
       })
     },
   },
 ]
 
-function settingFacts({ properties, required }: { properties: Record<string, Field>; required: string[] }): [string, unknown][] {
+function chosenActions(actions: readonly Action[], slug: string | undefined): readonly Action[] {
+  const chosen = actions.filter((action) => slug === undefined || action.slug === slug)
+  if (chosen.length > 0 || slug === undefined) return chosen
+  throw new UsageProblem(
+    `The integration has no action ${JSON.stringify(slug)}. Its actions are: ${actions.map((each) => each.slug).join(', ')}.`,
+  )
+}
+
+function showActions(out: Output, actions: readonly Action[]): void {
+  for (const { slug, name, defaultSubscription, batch, fields } of actions) {
+    out.line('')
+    out.line(`action ${slug}: ${name}${batch ? ' (can send several messages in one request)' : ''}`)
+    showFacts(out, [['usually runs if', defaultSubscription ?? undefined], ...fieldFacts(fields, '')], '  ')
+  }
+}
+
+function fieldFacts({ properties, required }: Fields, prefix: string): [string, unknown][] {
   return Object.entries(properties).map(([name, field]) => {
+    const { title, type, oneOf, items, writeOnly } = field
+    const choices = oneOf ?? items?.oneOf
+    const of = items?.type === undefined ? '' : ` of ${[items.type].flat().join(' or ')}`
     const facts = [
-      required.includes(name) ? 'required' : field['x-required-if'] === undefined ? 'optional' : 'required with certain other settings',
-      ...(field.writeOnly === true ? ['secret'] : []),
-      [field.type ?? []].flat().join(' or '),
-      ...(field.oneOf === undefined ? [] : [`one of ${field.oneOf.map((choice) => String(choice.const)).join(', ')}`]),
+      required.includes(name) ? 'required' : field['x-required-if'] === undefined ? 'optional' : 'required with certain values of others',
+      writeOnly === true ? 'secret' : '',
+      `${[type ?? []].flat().join(' or ')}${of}`,
+      choices === undefined ? '' : `one of ${choices.map((choice) => String(choice.const)).join(', ')}`,
+      field.default === undefined ? '' : `default ${JSON.stringify(field.default)}`,
     ]
-    return [`setting ${name}`, `${field.title} (${facts.filter(Boolean).join(', ')})`]
+    return [`${prefix}${name}`, `${title} (${facts.filter(Boolean).join(', ')})`]
   })
 }

@@ -9,6 +9,7 @@ import { readEnvironment, readFileText, readObjectFile, readSecret, readText } f
 import { idOf, idsOf, resourcePath } from '../line/references.ts'
 import { parseCount, parseDuration } from '../line/times.ts'
 import { AUTH_FLAGS, authOf, tlsOf } from './auth-flags.ts'
+import { settingsOf } from './setting-flags.ts'
 
 const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 const SECRET_PLACES = '- for stdin, @FILE or env:NAME'
@@ -61,7 +62,7 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   set: {
     placeholder: 'NAME=VALUE',
     description:
-      'A setting of an integration. env:NAME reads the value from an environment variable, and - from stdin; use one of these for secrets. none removes the setting.',
+      'A setting of an integration; oauth.NAME sets a part of the setting oauth. The value gets the type that `switchyard catalog show` lists; write a list or an object as JSON. env:NAME reads the value from an environment variable, and - from stdin; use one of these for secrets. none removes the setting.',
     many: true,
   },
   'settings-file': {
@@ -144,29 +145,9 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
   const statuses = { ...statusesOf(call, 'retryStatuses', 'retry-status'), ...statusesOf(call, 'failStatuses', 'fail-status') }
   if (Object.keys(statuses).length > 0) body['retry'] = { ...(body['retry'] as object | undefined), ...statuses }
   Object.assign(body, headersOf(call, before), filterOf(call, before), await secretsOf(call))
-  Object.assign(body, await settingsOf(call), await subscriptionsOf(call))
+  Object.assign(body, await settingsOf(call, before), await subscriptionsOf(call))
   Object.assign(body, await requestOf(call), await transformationOf(call, before), await authOf(call, before), tlsOf(call, before))
   return body
-}
-
-/** The settings of an integration. Only the service knows their types, so a value that is `true`, `false` or a number is sent as such. */
-async function settingsOf({ flag, flags, env }: Call): Promise<{ settings?: Record<string, unknown> }> {
-  const [path, given] = [flag('settings-file'), flags('set')]
-  if (path === undefined && given.length === 0) return {}
-  const settings = new Map<string, unknown>(path === undefined ? [] : Object.entries(await readObjectFile('--settings-file', path)))
-  for (const text of given) {
-    const [, name, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-    if (name === undefined) throw new UsageProblem('--set must have the form NAME=VALUE, such as endpoint=europe.')
-    const what = `--set ${name}`
-    const isSecret = value === '-' || value.startsWith('env:')
-    const read = isSecret ? await readSecret(what, value, env) : value
-    settings.set(name, isSecret ? read : value === 'none' ? null : plainValue(value))
-  }
-  return { settings: Object.fromEntries(settings) }
-}
-
-function plainValue(text: string): unknown {
-  return /^(?:true|false|-?\d{1,15}(?:\.\d{1,10})?)$/.test(text) && !/^-?0\d/.test(text) ? JSON.parse(text) : text
 }
 
 async function subscriptionsOf({ flag }: Call): Promise<{ subscriptions?: unknown }> {

@@ -107,6 +107,20 @@ test('the tokens of OAuth are settings too: merged by key, and not shown', async
   assert.deepEqual(patched.body.secretSettings, ['oauth'])
 })
 
+test('an access token is enough for an integration that uses OAuth, and one without it needs what requests a token', async (t) => {
+  const fixture = await start(t)
+  const hubspot = (oauth: object): Promise<Answer> => create(fixture, { integration: 'actions-hubspot-cloud', settings: { oauth } })
+  const created = await hubspot({ accessToken: 'pat-1' })
+  assert.deepEqual([created.status, created.body.secretSettings], [201, ['oauth']], created.text)
+  for (const oauth of [{}, { refreshToken: 'r' }, { accessToken: 'a', refreshToken: 'r' }, { accessToken: '' }]) {
+    const refused = await hubspot(oauth)
+    assert.deepEqual([refused.status, refused.body.field], [400, 'settings.oauth.clientId'], refused.text)
+    assert.match(refused.body.error.message ?? refused.text, /is required if accessToken is missing or refreshToken is given/)
+  }
+  const linkedIn = await create(fixture, { integration: 'actions-linkedin-conversions', settings: { oauth: { accessToken: 'a' } } })
+  assert.equal(linkedIn.status, 201, linkedIn.text)
+})
+
 test('subscriptions are replaced as a whole, and keep their ids by id or by name', async (t) => {
   const fixture = await start(t)
   const [first] = SLACK.subscriptions

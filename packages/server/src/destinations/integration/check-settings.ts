@@ -38,9 +38,15 @@ function objectProblem(
   const needed = Object.entries(schema.properties).find(
     ([name, field]) => isMissing(name) && field['x-required-if'] !== undefined && holds(field['x-required-if'], value),
   )
-  return needed === undefined
-    ? null
-    : { field: inside(place, needed[0]), problem: 'is required with the current values of the other settings' }
+  return needed === undefined ? null : { field: inside(place, needed[0]), problem: `is required ${neededText(needed[1]['x-required-if'])}` }
+}
+
+function neededText(needed: Conditions | undefined): string {
+  const conditions = needed?.conditions ?? []
+  // Values are not quoted; what is given and what is missing is no secret.
+  if (conditions.length === 0 || conditions.some(({ value }) => value !== undefined)) return 'with the current values of the other settings'
+  const texts = conditions.map(({ fieldKey, operator }) => `${fieldKey} is ${operator === 'is' ? 'missing' : 'given'}`)
+  return `if ${texts.join(needed?.match === 'any' ? ' or ' : ' and ')}`
 }
 
 const TYPES: Readonly<Record<string, readonly [is: (value: unknown) => boolean, name: string]>> = {
@@ -97,7 +103,7 @@ function limitProblem(value: unknown, { minimum, maximum, minLength, maxLength }
 
 function holds({ conditions, match }: Conditions, settings: Readonly<Record<string, unknown>>): boolean {
   const isMet = ({ fieldKey = '', operator, value }: Conditions['conditions'][number]): boolean => {
-    const actual = Object.hasOwn(settings, fieldKey) ? settings[fieldKey] : undefined
+    const actual = Object.hasOwn(settings, fieldKey) && settings[fieldKey] !== '' ? settings[fieldKey] : undefined
     const isEqual = [value].flat().some((expected) => (expected ?? undefined) === (actual ?? undefined))
     return operator === 'is_not' ? !isEqual : isEqual
   }
