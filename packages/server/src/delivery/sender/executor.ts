@@ -3,7 +3,7 @@
 // there is room, and otherwise when their request is started.
 
 import { kindOf } from '../../destinations/kinds.ts'
-import type { Carrier, Prepared } from '../../destinations/port/kind.ts'
+import type { Carrier, Prepared, RequestBuilder } from '../../destinations/port/kind.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
 import type { Destination, IntegrationDestination, TraceContext } from '../../store/store.ts'
 import { failure, type Outcome, UNWRITABLE, withoutAnswer } from '../link/outcome.ts'
@@ -197,20 +197,19 @@ export class Executor implements CommandTarget {
   }
 
   #carryOut(target: Target, start: Start, taken: Taken, waitedMs: number): void {
-    const { carrier, place } = kindOf(target.destination)
-    if (place === 'host') this.#run(target, start, taken.prepared as Prepared[], waitedMs)
-    else if (carrier === null) this.#send(target, start, taken, waitedMs)
-    else this.#call(carrier, target, start, taken, waitedMs)
+    const kind = kindOf(target.destination)
+    if (kind.place === 'host') this.#run(target, start, taken.prepared as Prepared[], waitedMs)
+    else if (kind.carrier === null) this.#send(kind.requests, target, start, taken, waitedMs)
+    else this.#call(kind.carrier, target, start, taken, waitedMs)
   }
 
   /** Sends a request to each target. */
-  #send(target: Target, start: Start, { prepared, id, trace }: Taken, waitedMs: number): void {
+  #send(requests: RequestBuilder<Destination>, target: Target, start: Start, { prepared, id, trace }: Taken, waitedMs: number): void {
     const { destination } = target
     const { attempt, replay, atMs, isBatch, keepAnswer, urls } = start
     const kind = kindOf(destination)
     const about = { id, attempt, replay, atMs: atMs + waitedMs, trace }
-    if (kind.requests === null) throw new Error('the kind of the destination makes no requests')
-    const { method, path, headers, body } = kind.requests.build(destination, prepared, isBatch, about)
+    const { method, path, headers, body } = requests.build(destination, prepared, isBatch, about)
     const { timeoutMs } = destination
     const targets = kind.targets(destination)
     const verdictOf = kind.verdicts(destination)

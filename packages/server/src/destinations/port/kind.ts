@@ -137,12 +137,31 @@ export type Fact = readonly [label: string, value: unknown]
 /** A destination that is not stored yet. */
 type NewOf<D> = D extends unknown ? Omit<D, 'id' | 'createdAtMs'> : never
 
+/** Which senders carry out the deliveries of a kind, and how. */
+type CarryingOut<D> =
+  | {
+      /** In threads of the service. */
+      readonly place: 'thread'
+      /** Null if its deliveries are requests to its targets. */
+      readonly carrier: Carrier<D> | null
+      /** How its requests are built. Previews, tests and the history show them also if a carrier sends something else. */
+      readonly requests: RequestBuilder<D>
+    }
+  | {
+      /** In host processes, which run the code of integrations. Only that code knows its requests. */
+      readonly place: 'host'
+      readonly carrier: null
+      readonly requests: null
+    }
+
 /** `D` is a destination of the kind, `Given` its settings in a request, and `Stored` its stored form. */
-export interface DestinationKind<
+export type DestinationKind<
   D extends Destination = Destination,
   Given extends GivenSettings = GivenSettings,
   Stored extends StoredDestination = StoredDestination,
-> {
+> = KindAnswers<D, Given, Stored> & CarryingOut<D>
+
+interface KindAnswers<D extends Destination, Given extends GivenSettings, Stored extends StoredDestination> {
   readonly type: D['type']
   /** How sentences name it, such as `a webhook` and `webhooks`. */
   readonly noun: { readonly one: string; readonly many: string }
@@ -226,8 +245,6 @@ export interface DestinationKind<
 
   // ── Delivery ──
 
-  /** Which senders carry out its deliveries: threads of the service, or host processes, which run the code of integrations. */
-  readonly place: 'thread' | 'host'
   /** The message in the form that the receiver gets, before a transformation. */
   message(content: SegmentContent, index: number): JsonObject
   /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. An integration has a single entry, which stands for all its requests. */
@@ -246,10 +263,6 @@ export interface DestinationKind<
   steps(destination: D): readonly Subscription[] | null
   /** The function that shapes a message; null if messages are sent as they are. It throws MappingFailed. */
   shaper(destination: D): Shaper | null
-  /** Carries out its deliveries in a sender thread; null if they are requests to its targets, or run in a host process. */
-  readonly carrier: Carrier<D> | null
-  /** How its requests are built; null if they are known only to the code that makes them. */
-  readonly requests: RequestBuilder<D> | null
   /** Whether a test succeeded that made these attempts. */
   hasPassed(attempts: readonly Pick<RequestRecord, 'reason' | 'step'>[]): boolean
   /** Returns the function that classifies a response by its HTTP status. */
