@@ -11,7 +11,8 @@ export interface Single {
   bytes: number
 }
 
-interface Batch<S extends Single> {
+/** Requests that may be in one batch. */
+interface Group<S extends Single> {
   waiting: S[]
   waitingBytes: number
   isScheduled: boolean
@@ -20,83 +21,83 @@ interface Batch<S extends Single> {
 }
 
 /** Larger messages gain little, because their own bytes cost the most. */
-const MAX_BYTES = 8 * 1024
-const MOST_REQUESTS = 64
+const MAX_REQUEST_BYTES = 8 * 1024
+const MAX_BATCH_REQUESTS = 64
 /** Less than the size above which the messages of a stored body are found by scanning it. */
-const MOST_BYTES = 48 * 1024
+const MAX_BATCH_BYTES = 48 * 1024
 /** The number of requests that need not wait for the batch before them. */
-const EARLY = 16
+const EARLY_REQUESTS = 16
 /** How many batches such requests may be in at the same time. */
-const MOST_EARLY_IN_FLIGHT = 2
+const MAX_EARLY_IN_FLIGHT = 2
 /** All messages of a batch have the time at which the first arrived, so none that arrives later than this is added. */
-const LONGEST_MS = 3
+const MAX_AGE_MS = 3
 
 export class Gathering<S extends Single> {
   readonly #store: (requests: S[]) => Promise<void>
-  readonly #batches = new Map<string, Batch<S>>()
+  readonly #groups = new Map<string, Group<S>>()
 
   /** `store` must not reject. */
   constructor(store: (requests: S[]) => Promise<void>) {
     this.#store = store
   }
 
-  /** The number of kinds of requests of which some wait or are being stored. */
+  /** The number of groups that have requests which wait or are being stored. */
   get size(): number {
-    return this.#batches.size
+    return this.#groups.size
   }
 
   add(request: S): void {
     const { sourceId, browser, ip, receivedAtMs } = request.content
     const key = `${sourceId} ${browser} ${ip}`
-    let batch = this.#batches.get(key)
-    if (batch === undefined) {
-      batch = { waiting: [], waitingBytes: 0, isScheduled: false, inFlight: 0 }
-      this.#batches.set(key, batch)
+    let group = this.#groups.get(key)
+    if (group === undefined) {
+      group = { waiting: [], waitingBytes: 0, isScheduled: false, inFlight: 0 }
+      this.#groups.set(key, group)
     }
-    const [first] = batch.waiting
+    const [first] = group.waiting
     if (first !== undefined) {
-      const isLate = Math.abs(receivedAtMs - first.content.receivedAtMs) > LONGEST_MS
-      if (isLate || batch.waitingBytes + request.bytes > MOST_BYTES) this.#send(key, batch)
+      const isLate = Math.abs(receivedAtMs - first.content.receivedAtMs) > MAX_AGE_MS
+      if (isLate || group.waitingBytes + request.bytes > MAX_BATCH_BYTES) this.#send(key, group)
     }
-    batch.waiting.push(request)
-    batch.waitingBytes += request.bytes
-    if (batch.waiting.length === MOST_REQUESTS || (batch.waiting.length >= EARLY && batch.inFlight < MOST_EARLY_IN_FLIGHT))
-      this.#send(key, batch)
-    else if (batch.inFlight === 0) this.#schedule(key, batch)
+    group.waiting.push(request)
+    group.waitingBytes += request.bytes
+    if (group.waiting.length === MAX_BATCH_REQUESTS || (group.waiting.length >= EARLY_REQUESTS && group.inFlight < MAX_EARLY_IN_FLIGHT))
+      this.#send(key, group)
+    else if (group.inFlight === 0) this.#schedule(key, group)
   }
 
   /** At the end of this turn of the event loop, so that requests that are read in it go into the same batch. */
-  #schedule(key: string, batch: Batch<S>): void {
-    if (batch.isScheduled) return
-    batch.isScheduled = true
+  #schedule(key: string, group: Group<S>): void {
+    if (group.isScheduled) return
+    group.isScheduled = true
     setImmediate(() => {
-      batch.isScheduled = false
-      if (batch.waiting.length > 0) this.#send(key, batch)
-      else this.#deleteIfUnused(key, batch)
+      group.isScheduled = false
+      if (group.waiting.length > 0) this.#send(key, group)
+      else this.#deleteIfUnused(key, group)
     })
   }
 
-  #send(key: string, batch: Batch<S>): void {
-    const requests = batch.waiting
-    batch.waiting = []
-    batch.waitingBytes = 0
-    batch.inFlight++
+  #send(key: string, group: Group<S>): void {
+    const requests = group.waiting
+    group.waiting = []
+    group.waitingBytes = 0
+    group.inFlight++
     void this.#store(requests).then(() => {
-      batch.inFlight--
-      if (batch.waiting.length > 0) this.#send(key, batch)
-      else this.#deleteIfUnused(key, batch)
+      group.inFlight--
+      if (group.waiting.length > 0) this.#send(key, group)
+      else this.#deleteIfUnused(key, group)
     })
   }
 
-  #deleteIfUnused(key: string, { inFlight, isScheduled }: Batch<S>): void {
-    if (inFlight === 0 && !isScheduled) this.#batches.delete(key)
+  #deleteIfUnused(key: string, { inFlight, isScheduled }: Group<S>): void {
+    if (inFlight === 0 && !isScheduled) this.#groups.delete(key)
   }
 }
 
-/** Whether nothing of the request is stored once for the whole batch, except what the key of a batch contains. */
+/** Whether nothing of the request is stored once for the whole batch, except what the key of a group contains. */
 export function isGatherable({ content, bytes }: Single): boolean {
   const { items, sentAt, context, integrations, trace, violations } = content
-  if (items.length !== 1 || bytes > MAX_BYTES) return false
+  if (items.length !== 1 || bytes > MAX_REQUEST_BYTES) return false
   if (context !== null || integrations !== null || trace !== null || violations !== undefined) return false
   return sentAt === null || items[0]?.['sentAt'] == null
 }
