@@ -1,4 +1,4 @@
-// Two nodes on one database, as whoever asks one of them sees the whole: limits, breakers, the live view, who is alive.
+// Two nodes on one database. Each of them shows the state of both: limits, breakers, the live view, which nodes are alive.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'

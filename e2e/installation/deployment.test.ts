@@ -223,7 +223,7 @@ describe('systemd', () => {
     for (const [name, value] of Object.entries(env)) {
       if (name === 'NODE_ENV') continue
       assert.ok(VARIABLES.has(name), name)
-      if (/TOKEN|KEY/.test(name)) assert.equal(value, '', `${name} must be empty: who installs the service chooses it`)
+      if (/TOKEN|KEY/.test(name)) assert.equal(value, '', `${name} must be empty: each installation has its own`)
     }
     assert.equal(env['SWITCHYARD_STORE'], `sqlite:/var/lib/${valueOf('StateDirectory')}/switchyard.db`)
     assertTaken(Object.fromEntries(Object.entries(env).filter(([name]) => name !== 'NODE_ENV')))

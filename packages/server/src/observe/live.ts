@@ -24,7 +24,7 @@ export interface LiveFilter {
   what?: 'accepted' | 'rejected' | 'attempt' | 'failure' | undefined
 }
 
-/** In the order in which the key of a filter is made of them. */
+/** The key of a filter is made of them, in this order. */
 export const FILTER_FIELDS = ['sourceId', 'destinationId', 'type', 'messageId', 'event', 'userId', 'what'] as const
 
 export interface LiveEvent {

@@ -45,8 +45,12 @@ type RequestFields<F extends ResourceFields, Form extends 'create' | 'patch'> = 
 }
 type ViewFields<F extends ResourceFields> = { readonly [K in keyof F]: Schema<Infer<FormOf<F[K], 'view'>>> }
 
-type Value<F> = Unchanged<Infer<FormOf<F, 'view'>>>
-type Unchanged<T> = T extends (infer E)[] ? readonly Unchanged<E>[] : T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T
+type Value<F> = DeepReadonly<Infer<FormOf<F, 'view'>>>
+type DeepReadonly<T> = T extends (infer E)[]
+  ? readonly DeepReadonly<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+    : T
 
 /** A resource as it is stored: times are in milliseconds. */
 export type Stored<R extends { readonly fields: ResourceFields }> = StoredFields<R['fields']>

@@ -11,8 +11,6 @@ import { deletedAt, endedIds, idsOf, jsonOf, memberIds, settle } from '../fixtur
 import { Task } from './task.ts'
 import { type Unit } from './unit.ts'
 
-// ── Random operations ──
-
 const anyItem = fc.oneof(
   {
     weight: 8,

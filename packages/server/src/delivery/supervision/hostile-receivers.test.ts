@@ -1,4 +1,4 @@
-// What a sender guarantees whoever sends and receives, in this thread and in a sender thread.
+// Hostile receivers, broken settings and hostile messages: what a sender does about them, in this thread and in a sender thread.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'

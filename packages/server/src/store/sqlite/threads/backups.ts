@@ -32,7 +32,7 @@ interface Entry {
   forget: NodeJS.Timeout | undefined
 }
 
-/** Its message is for whoever asked for the backup. */
+/** Its message is the error that the API shows for the backup. */
 class BackupCancelled extends Error {}
 
 export function createBackups(given: BackupsOptions): Backups {
