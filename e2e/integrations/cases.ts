@@ -57,7 +57,7 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
     const action = actions.find((candidate) => candidate.slug === slugOfAction) as CatalogAction
     const own = Object.entries(special.mapping ?? {}).filter(([field]) => field in action.fields.properties)
     const mapping = { ...sampleMapping(action, preset), ...Object.fromEntries(own) }
-    return { name: from.name, action: slugOfAction, subscribe: from.subscribe, mapping, enabled: true }
+    return { name: preset === undefined ? from.name : `${from.name}, ${slugOfAction}`, action: slugOfAction, subscribe: from.subscribe, mapping, enabled: true }
   }
   const subscriptions: CaseSubscription[] =
     presets.length > 0

@@ -48,6 +48,14 @@ export function defaultMode(action: Action | undefined): string | null {
   return typeof mode === 'string' ? mode : null
 }
 
+/** The name, or the name with the first number that no other subscription has. */
+export function unusedName(name: string, drafts: readonly Pick<SubscriptionDraft, 'name'>[]): string {
+  const taken = new Set(drafts.map((draft) => draft.name))
+  let number = 1
+  while (taken.has(number === 1 ? name : `${name} ${number}`)) number++
+  return number === 1 ? name : `${name} ${number}`
+}
+
 export function presetDraft(definition: Definition, { name, action, subscribe, mapping }: Preset, key: string): SubscriptionDraft {
   const { properties } = fieldsOf(definition, action)
   const syncMode = defaultMode(actionOf(definition, action))
@@ -80,6 +88,7 @@ export function subscriptionProblems(definition: Definition | null, drafts: read
   for (const [at, draft] of drafts.entries()) {
     const note = (field: string, problem: string): void => void problems.set(`subscriptions[${at}].${field}`, problem)
     if (draft.name.trim() === '') note('name', 'Enter a name.')
+    else if (drafts.some((other, before) => before < at && other.name === draft.name)) note('name', 'Another subscription has this name.')
     if (draft.subscribe.trim() === '') note('subscribe', 'Choose when it runs.')
     const fields = fieldsOf(definition, draft.action)
     // A subscription that is off may be incomplete: it does not run.

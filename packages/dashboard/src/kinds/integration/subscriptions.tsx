@@ -11,7 +11,7 @@ import { LongStrong, Note, RowButton, SmallNote, SmallTag, Strong } from '../../
 import type { Action, Definition } from './definition.ts'
 import { MappingFields } from './mapping-fields.tsx'
 import { eventNames, type PathSuggestion, pathSuggestions } from './path-suggestions.ts'
-import { actionDraft, actionOf, defaultMode, presetDraft, type SubscriptionDraft } from './subscription-draft.ts'
+import { actionDraft, actionOf, defaultMode, presetDraft, type SubscriptionDraft, unusedName } from './subscription-draft.ts'
 import { WhenFields, whenText } from './when-fields.tsx'
 
 export interface SubscriptionsProps {
@@ -211,8 +211,9 @@ function AddSubscription({ definition, subscriptions, onAdd }: AddSubscriptionPr
     const key = `new ${++added.current} ${value}`
     const preset = presets.find((each) => each.value === value)?.preset
     const action = actions.find((each) => each.value === value)?.action
-    if (preset !== undefined) onAdd(presetDraft(definition, preset, key))
-    else if (action !== undefined) onAdd(actionDraft(action, key))
+    const draft =
+      preset !== undefined ? presetDraft(definition, preset, key) : action !== undefined ? actionDraft(action, key) : undefined
+    if (draft !== undefined) onAdd({ ...draft, name: unusedName(draft.name, subscriptions) })
   }
   return (
     <Select

@@ -77,3 +77,29 @@ test('a sync mode that the action does not have is refused', async (t) => {
   assert.match(String(message), /must be one of add, update/)
   assert.match(String((await refused('Track Calls', 'add'))[2]), /this action has no sync modes/)
 })
+
+const SLACK = {
+  type: 'integration',
+  integration: 'actions-slack',
+  name: 'Slack',
+}
+const post = (name: string | undefined, channel: string) => ({
+  ...(name !== undefined && { name }),
+  action: 'postToChannel',
+  subscribe: 'type = "track"',
+  mapping: { url: 'https://hooks.slack.com/services/T0/B0/x', text: 'hello', channel },
+  enabled: true,
+})
+
+test('two subscriptions cannot have one name, also if both get it from their action', async (t) => {
+  const { call } = await start(t)
+  for (const names of [['Post', 'Post'], [undefined, undefined], ['Post Message', undefined]]) {
+    const subscriptions = [post('First', '#other'), ...names.map((name) => post(name, '#sales'))]
+    const { status, body } = await call('POST', '/api/destinations', { ...SLACK, subscriptions })
+    assert.deepEqual([status, body.field], [400, 'subscriptions[2].name'], JSON.stringify(names))
+  }
+  const created = await call('POST', '/api/destinations', { ...SLACK, subscriptions: [post('One', '#a'), post('Two', '#b')] })
+  const renamed = subscriptionsOf(created).map((each) => Object.assign(each, { name: 'One' }))
+  const { status, body } = await call('PATCH', `/api/destinations/${created.body.id}`, { subscriptions: renamed })
+  assert.deepEqual([status, body.field], [400, 'subscriptions[1].name'])
+})

@@ -38,7 +38,7 @@ const SETTINGS: Schema<JsonObject> = {
   }),
 }
 
-const NAME = string({ min: 1, max: 200, description: 'The display name; defaults to the name of the action.' })
+const NAME = string({ min: 1, max: 200, description: 'The display name, unique in the destination; defaults to the name of the action.' })
 const MAPPING = anyObject({
   description:
     'The fields of the action, in the language of Segment’s mapping kit, such as `{ "userId": { "@path": "$.userId" } }`; defaults to the default values of the fields.',

@@ -34,7 +34,10 @@ export function presetSubscriptions({ presets }: CatalogIntegration): GivenSubsc
     .map(({ name, action, subscribe, mapping }) => ({ name, action, subscribe, mapping, enabled: true }))
 }
 
-/** Fills in what may be left out. A subscription keeps its id if the request gives the id, or none and the same name. */
+/**
+ * Fills in what may be left out. A subscription keeps its id if the request gives the id, or none and the same name. Of stored subscriptions that share
+ * a name, none is found by it: one that failed must not get the id, and so the success, of its twin.
+ */
 export function withIds(
   given: readonly GivenSubscription[],
   before: readonly Subscription[],
@@ -45,8 +48,8 @@ export function withIds(
   return given.map(({ id, name, action, subscribe, mapping, syncMode, enabled }) => {
     const known = definition === null ? undefined : actionOf(definition, action)
     const shown = name ?? known?.name ?? action
-    const same = id === undefined ? [...left.values()].find((old) => old.name === shown) : undefined
-    if (same !== undefined) left.delete(same.id)
+    const named = id === undefined ? before.filter((old) => old.name === shown) : []
+    const same = named.length === 1 && left.delete((named[0] as Subscription).id) ? named[0] : undefined
     const { [SYNC_MODE_FIELD]: mapped, ...filled } = mapping ?? (known === undefined ? {} : defaultMapping(known))
     const old = same ?? before.find((subscription) => subscription.id === id)
     const mode = syncMode ?? (mapped as string | undefined) ?? (old?.action === action ? old.syncMode : null) ?? defaultMode(known)
@@ -82,6 +85,9 @@ export function subscriptionsProblem(subscriptions: readonly Subscription[], def
     if (found !== null) return { field: `${place}.mapping${found.place}`, problem: found.problem }
     length += JSON.stringify(mapping).length
   }
+  const twin = subscriptions.findIndex(({ name }, at) => subscriptions.findIndex((other) => other.name === name) < at)
+  if (twin !== -1)
+    return { field: `subscriptions[${twin}].name`, problem: 'must be unique: another subscription of this destination has the same name' }
   return length > MAX_TOTAL_LENGTH
     ? { field: 'subscriptions', problem: `must have mappings of at most ${MAX_TOTAL_LENGTH} characters of JSON in total` }
     : null
