@@ -132,3 +132,37 @@ test('an IntegrationError with a status that the library retries is temporary, a
   assert.deepEqual([state, attemptCount], ['delivered', 2], JSON.stringify(attempts))
   assert.ok(attempts.some(({ error }) => error?.includes('Marketo returned success=false')))
 })
+
+/** A contact and a company with the default mappings of their actions, for the same messages. */
+const HUBSPOT = [
+  { name: 'Contact', action: 'upsertContact', subscribe: 'type = "group"' },
+  { name: 'Company', action: 'upsertCompany', subscribe: 'type = "group"' },
+]
+const HUBSPOT_SETTINGS = {
+  oauth: { clientId: 'c', clientSecret: 'sample-secret', refreshToken: 'sample-refresh', accessToken: 'sample-access' },
+}
+
+test('HubSpot: the actions of one message share what they leave, in order, also when the second is retried', async () => {
+  const first = gateway.arrivals.length
+  let isDown = true
+  gateway.answer = ({ host, path }) => {
+    if (host !== 'api.hubapi.com') return undefined
+    const id = path.startsWith('/crm/v3/objects/contacts/') ? 'contact-1' : 'company-1'
+    if (path.startsWith('/crm/v3/objects/companies/') && isDown) {
+      isDown = false
+      return { status: 503 }
+    }
+    return { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ id, properties: {} }) }
+  }
+  const wiring = await integration('actions-hubspot-cloud', HUBSPOT_SETTINGS, { subscriptions: HUBSPOT })
+  const traits = { name: 'Acme', email: 'jane@example.com' }
+  await wiring.send([{ type: 'group', messageId: 'hubspot-1', userId: 'u-1', groupId: 'g-1', traits, context: { traits } }])
+  const delivery = await wiring.settled('hubspot-1')
+  assert.equal(delivery.state, 'delivered', JSON.stringify(delivery.attempts))
+  const requests = gateway.requests().slice(first)
+  assert.equal(requests.filter(({ path }) => path.startsWith('/crm/v3/objects/contacts/')).length, 1, 'the contact is not written again')
+  assert.ok(
+    requests.some(({ path, body }) => `${path} ${body}`.includes('contact-1') && `${path} ${body}`.includes('company-1')),
+    'the company is associated with the contact',
+  )
+})

@@ -17,6 +17,7 @@ const ANSWERS: readonly [host: RegExp, path: RegExp, answer: unknown][] = [
   [/^api\.devrev\.ai$/, /\.list/, { rev_users: [], accounts: [], rev_orgs: [] }],
   [/^api\.emarsys\.net$/, /./, { replyCode: 0, replyText: 'OK', data: { ids: ['1'], errors: {} } }],
   [/^profiles\.segment\.com$/, /./, { data: [{ type: 'phone', id: '+14155552671' }], traits: {} }],
+  [/^api\.hubapi\.com$/, /\/(contacts|companies)/, { id: '1', properties: {}, results: [] }],
   [/goacoustic\.com$/, /./, '<Envelope><Body><RESULT><SUCCESS>true</SUCCESS></RESULT></Body></Envelope>'],
 ]
 

@@ -57,13 +57,25 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
     const action = actions.find((candidate) => candidate.slug === slugOfAction) as CatalogAction
     const own = Object.entries(special.mapping ?? {}).filter(([field]) => field in action.fields.properties)
     const mapping = { ...sampleMapping(action, preset), ...Object.fromEntries(own) }
-    return { name: preset === undefined ? from.name : `${from.name}, ${slugOfAction}`, action: slugOfAction, subscribe: from.subscribe, mapping, enabled: true }
+    return {
+      name: preset === undefined ? from.name : `${from.name}, ${slugOfAction}`,
+      action: slugOfAction,
+      subscribe: from.subscribe,
+      mapping,
+      enabled: true,
+    }
   }
   const subscriptions: CaseSubscription[] =
     presets.length > 0
       ? presets.map((preset) => subscription(preset, preset.action, preset))
       : actions.map((action) =>
-          subscription({ name: action.name, subscribe: special.subscribe ?? action.defaultSubscription ?? 'type = "track"' }, action.slug),
+          subscription(
+            {
+              name: action.name,
+              subscribe: special.subscribes?.[action.slug] ?? special.subscribe ?? action.defaultSubscription ?? 'type = "track"',
+            },
+            action.slug,
+          ),
         )
   const events = subscriptions.flatMap(({ subscribe, mapping, action }, position) => {
     const event = matchingEvent(

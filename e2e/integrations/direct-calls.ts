@@ -50,14 +50,18 @@ async function run({ directory, settings, subscriptions, events }: DirectCall): 
   const { oauth, ...own } = settings as { oauth?: { accessToken?: string; refreshToken?: string } }
   const tokens = oauth && { oauth: { ...oauth, access_token: oauth.accessToken, refresh_token: oauth.refreshToken } }
   const results: SubscriptionResult[] = []
+  // As Segment does: the actions of one event share it.
+  const transaction: Record<string, string> = {}
+  const transactionContext = { transaction, setTransaction: (key: string, value: string) => void (transaction[key] = value) }
+  const options = events.length === 1 ? { ...OPTIONS, transactionContext } : OPTIONS
   for (const { action, subscribe, mapping: given } of subscriptions) {
     const destination = new Destination(definition)
     const mapping = { ...syncMode(definition, action), ...given }
     const all = { ...own, ...tokens, subscriptions: [{ partnerAction: action, subscribe, mapping }] }
     try {
       const [first] = await (events.length === 1
-        ? destination.onEvent(events[0] as object, all, OPTIONS)
-        : destination.onBatch(events, all, OPTIONS))
+        ? destination.onEvent(events[0] as object, all, options)
+        : destination.onBatch(events, all, options))
       const failed = first?.multistatus?.find(({ status }) => status >= 400)
       results.push({ isSubscribed: first?.output !== 'not subscribed', error: failed?.errormessage ?? null })
     } catch (error) {

@@ -10,6 +10,8 @@ export interface SpecialCase {
   event?: JsonObject
   /** For actions that do not say when they run. */
   subscribe?: string
+  /** For single actions, if they need another one than their own. */
+  subscribes?: Readonly<Record<string, string>>
 }
 
 const UUID = '6a1f4a3c-5b1e-4c0e-9d0a-2f6f1c1b7a55'
@@ -56,7 +58,9 @@ export const SPECIAL_CASES: Readonly<Record<string, SpecialCase>> = {
   'actions-google-sheets': { mapping: { spreadsheet_id: 'sample', spreadsheet_name: 'Sheet1' } },
   'actions-google-sheets-dev': { mapping: { spreadsheet_id: 'sample', spreadsheet_name: 'Sheet1' } },
   'actions-hubspot-cloud': {
-    mapping: { eventName: 'pe1234_sample', associateContact: false, record_details: { object_id: '1234', object_type: 'contact' } },
+    mapping: { eventName: 'pe1234_sample', record_details: { object_id: '1234', object_type: 'contact' } },
+    // A company is associated with the contact that the same event creates.
+    subscribes: { upsertContact: 'type = "identify" or type = "group"' },
   },
   'actions-kafka': { settings: { brokers: 'broker.example.com:9092', username: 'sample', password: 'sample' } },
   'actions-klaviyo': {

@@ -8,6 +8,8 @@ export interface Integration {
   run(step: Step, messages: readonly JsonObject[], options: RunOptions): Promise<RunResult>
   /** Deletes the user of a `delete` message in the tool; null if the integration cannot. */
   readonly erase: ((message: JsonObject, options: RunOptions) => Promise<RunResult>) | null
+  /** The actions that read or set values that the actions of one message share, so that they run one after the other; missing: none. */
+  readonly transactional?: ReadonlySet<string>
 }
 
 export interface Step {
@@ -25,7 +27,12 @@ export interface RunOptions {
   isPreview?: boolean
   /** Records headers and bodies, as a preview does. */
   isDetailed?: boolean
+  /** For each message, what the actions for it share. With these, messages run one by one unless the mapping asks for batches, which share nothing. */
+  transactions?: readonly Transaction[]
 }
+
+/** Values that an action leaves for those that run after it for the same message, such as the id of a record that it created. */
+export type Transaction = Map<string, string>
 
 export interface RunResult {
   /** One for each message, in order. */

@@ -8,7 +8,11 @@ import { replaceMethod } from './recording/replace-method.ts'
 
 export interface LibraryAction {
   readonly hasBatchSupport: boolean
-  readonly definition: { readonly syncMode?: { default?: string }; readonly fields?: Readonly<Record<string, { default?: unknown }>> }
+  readonly definition: {
+    readonly perform?: object
+    readonly syncMode?: { default?: string }
+    readonly fields?: Readonly<Record<string, { default?: unknown }>>
+  }
   removeAllListeners(event: string): void
 }
 
@@ -19,6 +23,7 @@ export interface ActionInput {
   auth: object
   subscriptionMetadata: object
   features: object
+  transactionContext: object
   statsContext: object
   logger: object
   signal: AbortSignal

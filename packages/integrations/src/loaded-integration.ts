@@ -5,7 +5,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import { batches } from './batching.ts'
 import { type Definition, SYNC_MODE_FIELD } from './definitions.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
-import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens } from './integration.ts'
+import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens, Transaction } from './integration.ts'
 import { type ActionInput, createDestination, type Deleting, type LibraryAction, type LibraryDestination, library } from './library.ts'
 import { OAuthTokens, type Renew } from './oauth.ts'
 import { runLogger } from './recording/log-capture.ts'
@@ -22,6 +22,7 @@ type Attempt = (positions: readonly number[]) => Promise<(Failure | null)[]>
 
 export class LoadedIntegration implements Integration {
   readonly erase: Integration['erase']
+  readonly transactional: ReadonlySet<string>
   readonly #destination: LibraryDestination
   readonly #settings: JsonObject
   readonly #settingsError: string | null
@@ -43,6 +44,7 @@ export class LoadedIntegration implements Integration {
     const isOAuth = scheme === 'oauth2' || scheme === 'oauth-managed'
     const renew: Renew = (data) => destination.refreshAccessToken(copied(own), data)
     this.#tokens = isOAuth ? new OAuthTokens((oauth ?? {}) as Partial<OAuthSettings>, renew, this.#scrubber, onTokens) : null
+    this.transactional = new Set(Object.keys(destination.actions).filter((slug) => usesTransaction(destination.actions[slug])))
     const { onDelete, extendRequest } = definition as Deleting
     this.erase =
       onDelete === undefined
@@ -54,9 +56,12 @@ export class LoadedIntegration implements Integration {
     this.#hideSecretsOf(step.mapping)
     const action = Object.hasOwn(this.#destination.actions, step.action) ? this.#destination.actions[step.action] : undefined
     if (action === undefined) return everyMessage(messages, failed('integration_failed', `The integration has no action "${step.action}".`))
-    const groups = groupsOf(step, action, messages)
+    const { transactions } = options
+    const isSingly = transactions !== undefined && step.mapping.enable_batching !== true
+    const groups = isSingly ? messages.map((_, position) => [position]) : groupsOf(step, action, messages)
     return await this.#traced(messages, groups, options, (trace) => async (positions) => {
-      const input = this.#input(step, action, trace)
+      const transaction = transactions?.[positions[0] as number] ?? new Map<string, string>()
+      const input = this.#input(step, action, trace, transaction)
       const events = positions.map((position) => copied(messages[position] as JsonObject))
       const [event] = events as [JsonObject]
       if (events.length === 1) {
@@ -157,13 +162,14 @@ export class LoadedIntegration implements Integration {
     }
   }
 
-  #input(step: Step, action: LibraryAction, trace: RunTrace): ActionInput {
+  #input(step: Step, action: LibraryAction, trace: RunTrace, transaction: Transaction): ActionInput {
     return {
       mapping: { ...copied(step.mapping), ...syncModeOf(step, action) },
       settings: copied(this.#settings),
       auth: this.#auth(trace),
       subscriptionMetadata: {},
       features: {},
+      transactionContext: transactionContext(transaction),
       statsContext: { statsClient: NO_STATS, tags: [] },
       logger: runLogger,
       // With a signal, the library sets no timeout of its own.
@@ -187,6 +193,23 @@ export class LoadedIntegration implements Integration {
 function syncModeOf({ mapping, syncMode }: Step, { definition }: LibraryAction): JsonObject {
   const mode = syncMode ?? mapping[SYNC_MODE_FIELD] ?? definition.syncMode?.default
   return definition.syncMode === undefined || mode === undefined ? {} : { [SYNC_MODE_FIELD]: mode }
+}
+
+/** Shows in the parameters that the action reads. */
+function usesTransaction(action: LibraryAction | undefined): boolean {
+  const { perform } = action?.definition ?? {}
+  return typeof perform === 'function' && /\btransactionContext\b/.test(String(perform))
+}
+
+function transactionContext(transaction: Transaction): object {
+  return {
+    get transaction() {
+      return Object.fromEntries(transaction)
+    },
+    setTransaction: (key: string, value: string | number | null | undefined) => {
+      if (value != null) transaction.set(key, String(value))
+    },
+  }
 }
 
 function groupsOf(step: Step, action: LibraryAction, messages: readonly JsonObject[]): number[][] {

@@ -211,8 +211,7 @@ function AddSubscription({ definition, subscriptions, onAdd }: AddSubscriptionPr
     const key = `new ${++added.current} ${value}`
     const preset = presets.find((each) => each.value === value)?.preset
     const action = actions.find((each) => each.value === value)?.action
-    const draft =
-      preset !== undefined ? presetDraft(definition, preset, key) : action !== undefined ? actionDraft(action, key) : undefined
+    const draft = preset !== undefined ? presetDraft(definition, preset, key) : action !== undefined ? actionDraft(action, key) : undefined
     if (draft !== undefined) onAdd({ ...draft, name: unusedName(draft.name, subscriptions) })
   }
   return (

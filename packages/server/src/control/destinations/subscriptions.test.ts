@@ -93,7 +93,11 @@ const post = (name: string | undefined, channel: string) => ({
 
 test('two subscriptions cannot have one name, also if both get it from their action', async (t) => {
   const { call } = await start(t)
-  for (const names of [['Post', 'Post'], [undefined, undefined], ['Post Message', undefined]]) {
+  for (const names of [
+    ['Post', 'Post'],
+    [undefined, undefined],
+    ['Post Message', undefined],
+  ]) {
     const subscriptions = [post('First', '#other'), ...names.map((name) => post(name, '#sales'))]
     const { status, body } = await call('POST', '/api/destinations', { ...SLACK, subscriptions })
     assert.deepEqual([status, body.field], [400, 'subscriptions[2].name'], JSON.stringify(names))

@@ -196,3 +196,36 @@ test('a test keeps what was sent', async () => {
   const { ran } = await run(integration({ a: { requests: [recorded()] } }), two, { keepsRequests: true })
   assert.deepEqual(ran?.requests[0]?.sent, { headers: { a: 'b' }, body: 'sent' })
 })
+
+/** Actions that share values: `a` leaves one, `b` fails until it is told not to. */
+function sharing(seen: string[], given: { isDown?: boolean; value?: string } = {}): OpenIntegration {
+  const run: Integration['run'] = async ({ action }, messages, { transactions = [] }) => {
+    await new Promise((resolve) => setImmediate(resolve))
+    messages.forEach((_, at) => {
+      if (action === 'a') transactions[at]?.set('id', given.value ?? `id of ${at}`)
+      seen.push(`${action} ${transactions[at]?.get('id') ?? 'nothing'}`)
+    })
+    const down: StepResult = { kind: 'failed', code: 'integration_retry', message: 'Later.' }
+    return { results: messages.map(() => (action === 'b' && given.isDown === true ? down : SUCCESS)), requests: [], logs: null }
+  }
+  return async () => ({ run, erase: null, transactional: new Set(['a', 'b']) })
+}
+
+test('actions that share values run in the order of the subscriptions, with the values of their own message', async () => {
+  const seen: string[] = []
+  const messages = [1, 2].map(() => ({ text: '{}', steps: ['a', 'b'] }))
+  await run(sharing(seen), two, { messages })
+  assert.deepEqual(seen, ['a id of 0', 'a id of 1', 'b id of 0', 'b id of 1'])
+})
+
+test('a retry has the values that earlier attempts left, and does not run again what left them', async () => {
+  const seen: string[] = []
+  const first = await run(sharing(seen, { isDown: true }), two)
+  const { succeeded = [] } = first.ran?.messages[0] ?? {}
+  const second = await run(sharing(seen), two, { succeeded })
+  assert.deepEqual(seen, ['a id of 0', 'b id of 0', 'b id of 0'])
+  assert.equal(second.verdict, 'success')
+  // One that is too long to be kept is left again.
+  const long = await run(sharing(seen, { isDown: true, value: 'x'.repeat(200) }), two)
+  assert.deepEqual(long.ran?.messages[0]?.succeeded, [])
+})

@@ -1,7 +1,15 @@
 // Runs the units of integration destinations, in a host process: the subscriptions that match each message, all at the same time, and one
 // outcome for each message. Classifies what the code of an integration reports, by the same rules as the answers of webhooks.
 
-import type { Integration, OpenOptions, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
+import type {
+  Integration,
+  OpenOptions,
+  RecordedRequest,
+  RunOptions,
+  RunResult,
+  StepResult,
+  Transaction,
+} from '@switchyard/integrations/runner'
 import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Verdict } from '../../destinations/port/kind.ts'
@@ -30,6 +38,7 @@ interface Step {
   startedAtMs: number
   totalMs: number
   result: RunResult
+  isTransactional: boolean
 }
 
 type Judged = Pick<Outcome, 'verdict' | 'reason' | 'error' | 'status' | 'retryAfterMs'>
@@ -79,15 +88,27 @@ export class HostedRuns implements IntegrationRuns {
     const startedAtMs = performance.now()
     const integration = await this.#integration(destination)
     const messages = work.messages.map(({ text }) => JSON.parse(text) as JsonObject)
-    const steps = await Promise.all(
-      stepsOf(destination, work, messages, integration).map(async ({ subscription, positions, run }): Promise<Step> => {
-        const [atMs, from] = [Date.now(), performance.now()]
-        const some = positions.map((position) => messages[position] as JsonObject)
-        const result = await run(integration, some, { signal, isPreview: work.isPreview, isDetailed: work.keepsRequests })
-        return { subscription, positions, startedAtMs: atMs, totalMs: performance.now() - from, result }
-      }),
-    )
-    return outcomeOf(destination, work, steps, performance.now() - startedAtMs, this.#isClosing)
+    const transactions = messages.map((): Transaction => new Map(valuesIn(work.succeeded)))
+    const options = { signal, isPreview: work.isPreview, isDetailed: work.keepsRequests }
+    const run = async ({ subscription, positions, run: start, isTransactional }: PlannedStep, isShared: boolean): Promise<Step> => {
+      const [atMs, from] = [Date.now(), performance.now()]
+      const some = positions.map((position) => messages[position] as JsonObject)
+      const own = positions.map((position) => transactions[position] as Transaction)
+      const result = await start(integration, some, isShared ? { ...options, transactions: own } : options)
+      return { subscription, positions, startedAtMs: atMs, totalMs: performance.now() - from, result, isTransactional }
+    }
+    const planned = stepsOf(destination, work, messages, integration)
+    const shared = planned.filter(({ isTransactional }) => isTransactional)
+    // What one of them leaves is for those after it, also in the next attempt.
+    const isShared = destination.subscriptions.filter(({ action }) => integration.transactional?.has(action)).length > 1
+    const inOrder = async (): Promise<Step[]> => {
+      const ran: Step[] = []
+      for (const step of shared) ran.push(await run(step, isShared))
+      return ran
+    }
+    const others = planned.filter(({ isTransactional }) => !isTransactional).map((step) => run(step, false))
+    const steps = [...(await inOrder()), ...(await Promise.all(others))]
+    return outcomeOf(destination, work, steps, transactions, performance.now() - startedAtMs, this.#isClosing)
   }
 
   #integration(destination: IntegrationDestination): Promise<Integration> {
@@ -105,16 +126,36 @@ export class HostedRuns implements IntegrationRuns {
   }
 }
 
-type RunStep = (
-  integration: Integration,
-  messages: JsonObject[],
-  options: { signal: AbortSignal; isPreview: boolean; isDetailed: boolean },
-) => Promise<RunResult>
+/**
+ * A retry does not run again what succeeded, so the values that it left for other steps are kept with the ids of what succeeded, each as one entry.
+ * An entry has to be short: see report-check.ts.
+ */
+const VALUE = 'value:'
+const MAX_ENTRY_CHARS = 99
+const MAX_VALUES = 20
+
+function isValue(entry: string): boolean {
+  return entry.startsWith(VALUE)
+}
+
+function valuesIn(entries: readonly string[] | null): [string, string][] {
+  return (entries ?? []).filter(isValue).map((entry) => JSON.parse(entry.slice(VALUE.length)) as [string, string])
+}
+
+/** Null if they are too many or too long. */
+function valuesOf(transaction: Transaction = new Map()): string[] | null {
+  const entries = Array.from(transaction, (pair) => `${VALUE}${JSON.stringify(pair)}`)
+  return entries.length > MAX_VALUES || entries.some((entry) => entry.length > MAX_ENTRY_CHARS) ? null : entries
+}
+
+type RunStep = (integration: Integration, messages: JsonObject[], options: RunOptions) => Promise<RunResult>
 
 interface PlannedStep {
   subscription: Pick<Subscription, 'id' | 'name'>
   positions: number[]
   run: RunStep
+  /** Whether it shares values with other steps of the same message. */
+  isTransactional: boolean
 }
 
 /** What is to be run, in the order of the subscriptions. */
@@ -122,7 +163,7 @@ function stepsOf(
   { subscriptions }: IntegrationDestination,
   { messages, succeeded }: RunWork,
   events: readonly JsonObject[],
-  { erase }: Integration,
+  { erase, transactional }: Integration,
 ): PlannedStep[] {
   const planned: PlannedStep[] = []
   for (const subscription of subscriptions) {
@@ -133,13 +174,14 @@ function stepsOf(
     }
     if (positions.length > 0) {
       const step = { action, mapping, syncMode: syncMode ?? undefined }
-      planned.push({ subscription, positions, run: (integration, some, options) => integration.run(step, some, options) })
+      const isTransactional = transactional?.has(action) === true
+      planned.push({ subscription, positions, isTransactional, run: (integration, some, options) => integration.run(step, some, options) })
     }
   }
   if (erase === null || succeeded?.includes(DELETION.id)) return planned
   for (const [position, event] of events.entries()) {
     const run: RunStep = (_, __, options) => erase(event, options)
-    if (event['type'] === 'delete') planned.push({ subscription: DELETION, positions: [position], run })
+    if (event['type'] === 'delete') planned.push({ subscription: DELETION, positions: [position], run, isTransactional: false })
   }
   return planned
 }
@@ -148,22 +190,25 @@ function outcomeOf(
   destination: IntegrationDestination,
   { messages, keepsRequests, succeeded: before }: RunWork,
   steps: readonly Step[],
+  transactions: readonly Transaction[],
   totalMs: number,
   isAborted: boolean,
 ): Outcome {
   const verdictOf = kindOf(destination).verdicts(destination)
   const nowMs = Date.now()
   const byMessage = messages.map((): Judged[] => [])
-  const succeeded = messages.map((): string[] => [...(before ?? [])])
+  const succeeded = messages.map((): string[] => (before ?? []).filter((id) => !isValue(id)))
   // If everything that still matches succeeded before, the others were removed in the meantime, and the message is delivered.
   const nothingToRun = before === null ? judgedOf('no_subscription') : SUCCESS
   const requests: RanRequest[] = []
   for (const step of steps) {
-    const { subscription, positions, result } = step
+    const { subscription, positions, result, isTransactional } = step
     const judged = positions.map((position, at): Judged => {
       const one = judge(result.results[at], verdictOf, nowMs, isAborted)
       byMessage[position]?.push(one)
-      if (one.verdict === 'success') succeeded[position]?.push(subscription.id)
+      // One whose values cannot be kept for the next attempt is run again.
+      const isKept = !isTransactional || valuesOf(transactions[position]) !== null
+      if (one.verdict === 'success' && isKept) succeeded[position]?.push(subscription.id)
       return one
     })
     requests.push(...requestsOf(destination, step, judged, keepsRequests))
@@ -173,7 +218,9 @@ function outcomeOf(
     judged.push(nothingToRun)
     requests.push(withoutRequest(destination, [position], null, nowMs, 0, nothingToRun))
   }
-  const results = byMessage.map((judged, position): RanMessage => messageOutcome(judged, succeeded[position] ?? []))
+  const results = byMessage.map((judged, position): RanMessage => {
+    return messageOutcome(judged, [...(succeeded[position] ?? []), ...(valuesOf(transactions[position]) ?? [])])
+  })
   const all = byMessage.flat()
   const worst = all.find(({ verdict }) => verdict === 'temporary') ?? all.find(({ verdict }) => verdict === 'permanent')
   const decisive = all.find(({ verdict }) => verdict === 'success') ?? worst ?? SUCCESS
