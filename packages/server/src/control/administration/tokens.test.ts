@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { until } from '../../store/conformance/fixtures.ts'
 import { hashToken } from '../access/admin-token.ts'
 import { controlRoutes } from '../control.ts'
 import { accept, type Fixture, STILL, settleAll, startControl, TOKEN } from '../fixtures/start-control.ts'
@@ -61,7 +62,11 @@ test('an open stream ends when its token is revoked, and not when another one is
   assert.deepEqual([first?.status, second?.status], [200, 200])
   await fixture.call('DELETE', `/api/tokens/${one.id}`)
   await first?.text()
-  while (streams.open === 2) await new Promise((resolve) => setImmediate(resolve))
+  await until(
+    async () => streams.open,
+    (open) => open < 2,
+    'the stream of the revoked token ends',
+  )
   assert.equal(streams.open, 1)
   await fixture.call('DELETE', `/api/tokens/${other.id}`)
   await second?.text()
