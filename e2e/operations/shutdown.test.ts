@@ -7,7 +7,7 @@ import { suite, test } from 'node:test'
 import { STOPPED_WITHIN_MS } from '../system/long-tests.ts'
 import { startReceiver } from '../system/receiver.ts'
 import { startSender } from '../system/sender.ts'
-import { type Ended, startService, track } from '../system/service.ts'
+import { type Ended, type Service, startService, track } from '../system/service.ts'
 
 suite('stop', { concurrency: 3 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -22,7 +22,7 @@ suite('stop', { concurrency: 3 }, () => {
       service.kill(signal)
       assertStopped(await service.ended)
       assert.deepEqual(
-        service.log().filter(({ level }) => level !== 'info'),
+        service.log().filter(({ level, reason }) => level !== 'info' && reason !== 'timeout'),
         [],
       )
 
@@ -34,7 +34,7 @@ suite('stop', { concurrency: 3 }, () => {
       assert.equal(ledger?.delivered, sender.sent.size)
       assert.equal((await service.stats()).accepted, sender.sent.size)
       assert.equal(receiver.byMessageId.size, sender.sent.size)
-      assert.equal(receiver.arrivals.length, sender.sent.size)
+      assertNoMore(receiver.arrivals.length, sender.sent.size, first, service)
       assert.ok(
         [...sender.refusals.keys()].every((status) => status === 503),
         [...sender.refusals.keys()].join(),
@@ -61,8 +61,8 @@ suite('stop', { concurrency: 3 }, () => {
       ledger.map(({ delivered }) => delivered),
       [20, 20],
     )
-    assert.equal(quick.arrivals.length, 20)
-    assert.equal(hanging.arrivals.length, 40)
+    assertNoMore(quick.arrivals.length, 20, first, service)
+    assertNoMore(hanging.arrivals.length, 40, first, service)
   })
 
   test('SIGTERM while a client sends its request very slowly: exit 0 within 10 s, and the request is not acknowledged', async () => {
@@ -113,6 +113,12 @@ suite('stop', { concurrency: 3 }, () => {
 function assertStopped({ code, signal, ms, stderr }: Ended): void {
   assert.deepEqual([code, signal], [0, null], stderr)
   assert.ok(ms < STOPPED_WITHIN_MS, `${ms} ms`)
+}
+
+/** On a busy machine, a receiver of this process may answer after the timeout. Then its message is sent again. */
+function assertNoMore(arrived: number, expected: number, ...services: Service[]): void {
+  const late = services.flatMap((service) => service.log().filter(({ reason }) => reason === 'timeout'))
+  assert.ok(arrived >= expected && arrived <= expected + late.length, `${arrived} arrived, ${expected} expected, ${late.length} late`)
 }
 
 function ids(count: number): string[] {
