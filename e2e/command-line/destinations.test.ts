@@ -165,6 +165,10 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     await create({
       name: 'CRM',
       aliases: ['Old CRM', 'CRM (${EU})'],
+      conditionalFilters: [
+        { name: 'PII', when: 'type = "track"', action: 'drop_properties', fields: { properties: ['email'], '': ['userId'] } },
+        { action: 'sample', share: 0.5, path: 'userId', enabled: false },
+      ],
       deadLetter: letters.id,
       urls: ['https://crm.example/v1?account=hidden'],
       subscribe: 'type = "track"\n  and properties.total > 100',

@@ -135,6 +135,12 @@ suite('import-workspace', { concurrency: false }, () => {
       )
     }
 
+    await send({ userId: 'internal', event: 'Internal Order' })
+    const { data: held } = await service.api<{ data: { skips: { destinationId: string; rule: string }[]; deliveries: unknown[] }[] }>(
+      '/messages?userId=internal',
+    )
+    assert.deepEqual([held[0]?.deliveries, held[0]?.skips[0]?.rule], [[], 'conditional_filter'])
+
     const secrets = saved('secrets.yaml', 'Amplitude (Actions):\n  apiKey: env:AMPLITUDE_KEY\n  secretKey: s3cret-of-amplitude\n')
     const env = { AMPLITUDE_KEY: 'k3y-of-amplitude' }
     const second = await switchyardWith(env, service, 'import-workspace', file, '--secrets', secrets, '--json')
@@ -191,6 +197,7 @@ suite('import-workspace', { concurrency: false }, () => {
       sources: [sourceOf('src-web', 'all_good', { name: 'All good' })],
       destinations: [destinationOf('d', 'actions-slack', { name: 'All good in Slack' })],
       subscriptions: [subscriptionOf('s', 'd', 'postToChannel', { settings: { url: 'https://hooks.example.com', text: 'x' } })],
+      filters: [],
     }
     assert.match(await says(service, 'import-workspace', saved('good.json', parts)), /^Created 1 source and 1 destination\.$/m)
     assert.match(
@@ -270,8 +277,9 @@ async function startSegment(): Promise<AsyncDisposable & { url: string }> {
   const all = (part: string): { destinationId: string }[] => (exportedWorkspace() as SegmentPage[]).flatMap(({ data }) => data[part] ?? [])
   const server = createServer(({ url = '', headers }, response) => {
     const { pathname, searchParams } = new URL(url, 'http://segment')
-    const [, destination, part = ''] = /^\/(?:destinations\/([^/]+)\/)?(\w+)$/.exec(pathname) ?? []
-    const version = destination === undefined ? 'v1' : 'v1alpha'
+    const [, destination, part = ''] = /^\/(?:destinations?\/([^/]+)\/)?(\w+)$/.exec(pathname) ?? []
+    const version = part === 'subscriptions' ? 'v1alpha' : 'v1'
+    if (pathname.startsWith('/destination/') !== (part === 'filters')) return response.writeHead(404).end('{"errors":[]}')
     if (headers.authorization !== 'Bearer token-of-segment') return response.writeHead(401).end('{"errors":[]}')
     if (headers.accept !== `application/vnd.segment.${version}+json` || searchParams.get('pagination.count') !== '200')
       return response.writeHead(422).end('{"errors":[]}')

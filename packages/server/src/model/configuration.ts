@@ -29,6 +29,8 @@ export interface CommonDestination {
   /** Whether messages are sent with `context.violations`. Missing in destinations that earlier versions stored. */
   includeViolations?: boolean
   filter: EventFilter
+  /** Missing in destinations that earlier versions stored. */
+  conditionalFilters?: readonly ConditionalFilter[]
   /** An expression that a message must match (destination subscriptions, FQL), in addition to the filter. Null: every message. */
   subscribe: string | null
   /** The number of the current version of the settings that decide what is sent, from 1. Its kind says which these are. */
@@ -178,6 +180,22 @@ export interface EventFilter {
   types: NameFilter
   /** By exact event name. Applies only to track messages, because no other type has an event. */
   events: NameFilter
+}
+
+export const CONDITIONAL_ACTIONS = ['drop', 'sample', 'drop_properties', 'allow_properties'] as const
+
+/** What happens to messages that match an expression. */
+export interface ConditionalFilter {
+  name: string | null
+  enabled: boolean
+  /** A subscribe expression. Null: every message. */
+  when: string | null
+  action: (typeof CONDITIONAL_ACTIONS)[number]
+  /** Of `sample`: the share that is sent, from 0 to 1, and the path of the value that decides; null for the messageId. */
+  share: number | null
+  path: string | null
+  /** Of `drop_properties` and `allow_properties`: keys, by the path of the object that has them. */
+  fields: Readonly<Record<string, readonly string[]>> | null
 }
 
 export interface NameFilter {

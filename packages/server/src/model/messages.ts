@@ -46,12 +46,17 @@ export type SkipReason =
   | 'quarantined'
   | 'about_destination'
 
-/** The rule of a destination that excluded a message: a rule of its filter, its subscribe expression, or that no subscription of the integration matches. */
+/**
+ * The rule of a destination that excluded a message: a rule of its filter, a conditional filter that drops or samples messages, its subscribe expression,
+ * or that no subscription of the integration matches.
+ */
 export const FILTER_RULES = [
   'type_denied',
   'type_not_allowed',
   'event_denied',
   'event_not_allowed',
+  'conditional_filter',
+  'not_sampled',
   'subscribe',
   'no_subscription',
 ] as const

@@ -1,22 +1,43 @@
-// Compiles the filter and the subscribe expression of a destination, and the rule of its kind, into a function that returns the rule by which
-// a message is filtered out, if any. Deny takes precedence over allow, types over events, the filter over the expression, and the
-// expression over the rule of the kind. It is compiled once per configuration, so a list of a thousand names costs one lookup per message.
+// Compiles the filter, the conditional filters and the subscribe expression of a destination, and the rule of its kind, into a function that returns
+// the rule by which a message is filtered out, if any. Deny takes precedence over allow, types over events, the filter over conditional filters, these
+// over the expression, and the expression over the rule of the kind. It is compiled once per configuration, so a list of a thousand names costs one lookup per message.
 
+import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../destinations/kinds.ts'
 import type { FilterJudge } from '../destinations/port/kind.ts'
+import { compiledFilters } from '../destinations/subscribe/conditional-filters.ts'
 import { subscribeJudge } from '../destinations/subscribe/subscribe-judge.ts'
+import type { ConditionalFilter } from '../model/configuration.ts'
 import type { Destination, EventFilter } from '../store/store.ts'
+
+const NONE: readonly ConditionalFilter[] = []
 
 /** Returns null for a destination that every message passes. */
 export function filterJudge(destination: Destination): FilterJudge | null {
-  const { filter, subscribe } = destination
-  const judges = [nameJudge(filter), expressionJudge(subscribe), kindOf(destination).filter(destination)]
+  const { filter, conditionalFilters = [], subscribe } = destination
+  const judges = [nameJudge(filter), conditionalJudge(conditionalFilters), expressionJudge(subscribe), kindJudge(destination)]
   const [first, ...rest] = judges.filter((judge) => judge !== null)
   if (first === undefined || rest.length === 0) return first ?? null
   return (item, content) => {
     let rule = first(item, content)
     for (const judge of rest) rule ??= judge(item, content)
     return rule
+  }
+}
+
+function conditionalJudge(filters: readonly ConditionalFilter[]): FilterJudge | null {
+  return filters.length === 0 ? null : compiledFilters(filters).exclusion
+}
+
+/** The rule of the kind reads the message without the properties that conditional filters remove, because that is what it gets. */
+function kindJudge(destination: Destination): FilterJudge | null {
+  const judge = kindOf(destination).filter(destination)
+  const { reduced } = compiledFilters(destination.conditionalFilters ?? NONE)
+  if (judge === null || reduced === null) return judge
+  return (item, content) => {
+    const { context } = content
+    const shared = context === null ? content : { ...content, context: reduced({ context }, item, content)['context'] as JsonObject | null }
+    return judge(reduced(item, item, content), shared)
   }
 }
 

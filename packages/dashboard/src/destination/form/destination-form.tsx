@@ -30,7 +30,7 @@ export interface FormProps<Edited extends Draft> {
 /** The sections that every kind has, below its own. */
 function commonSections({ descriptions }: Pick<KindForm<Draft>, 'descriptions'>, id: string | null): FormSection<Draft>[] {
   return [
-    { name: 'filter', title: 'Filter', fields: /^(filter|subscribe)/, note: filterNote, Fields: FilterFields },
+    { name: 'filter', title: 'Filter', fields: /^(filter|conditionalFilters|subscribe)/, note: filterNote, Fields: FilterFields },
     {
       name: 'delivery',
       title: 'Batching, timeout and concurrency',

@@ -12,6 +12,7 @@ import {
   aliasesProblem,
   durationProblem,
   eventsProblem,
+  listProblem,
   type MessageType,
   nameProblem,
   numberProblem,
@@ -49,6 +50,8 @@ export interface Draft {
   typesDeny: MessageType[]
   eventsAllow: string[]
   eventsDeny: string[]
+  /** As JSON; empty for none. */
+  conditionalFilters: string
   /** Empty for none. */
   subscribe: string
 }
@@ -77,7 +80,10 @@ function asTheyAre<T extends Pick<Draft, AsTheyAre>>(from: T): Pick<T, AsTheyAre
   return Object.fromEntries(AS_THEY_ARE.map((name) => [name, from[name]])) as Pick<T, AsTheyAre>
 }
 
-type Settings = Pick<Destination, AsTheyAre | 'batch' | 'timeoutMs' | 'retry' | 'maxInFlight' | 'filter' | 'subscribe'>
+type Settings = Pick<
+  Destination,
+  AsTheyAre | 'batch' | 'timeoutMs' | 'retry' | 'maxInFlight' | 'filter' | 'conditionalFilters' | 'subscribe'
+>
 
 /** With the defaults of the service. */
 export function newDraft(timeoutMs: number): Draft {
@@ -102,12 +108,13 @@ export function newDraft(timeoutMs: number): Draft {
     historical: FIELDS.historical.default,
     includeViolations: FIELDS.includeViolations.default,
     filter: {},
+    conditionalFilters: [],
     subscribe: null,
   })
 }
 
 export function draftOf(settings: Settings): Draft {
-  const { batch, timeoutMs, retry, maxInFlight, filter, subscribe } = settings
+  const { batch, timeoutMs, retry, maxInFlight, filter, conditionalFilters, subscribe } = settings
   return {
     ...asTheyAre(settings),
     batchSize: batch.size,
@@ -125,6 +132,7 @@ export function draftOf(settings: Settings): Draft {
     typesDeny: [...(filter.types?.deny ?? [])],
     eventsAllow: [...(filter.events?.allow ?? [])],
     eventsDeny: [...(filter.events?.deny ?? [])],
+    conditionalFilters: conditionalFilters.length === 0 ? '' : JSON.stringify(conditionalFilters, null, 2),
     subscribe: subscribe ?? '',
   }
 }
@@ -157,6 +165,7 @@ export function problemsOf(draft: Draft, own: readonly Noted[], timeoutMs: Range
     ['retry.failStatuses', statusesProblem(draft.failStatuses, draft.retryStatuses)],
     ['filter.events.allow', eventsProblem(draft.eventsAllow)],
     ['filter.events.deny', eventsProblem(draft.eventsDeny)],
+    ['conditionalFilters', listProblem(draft.conditionalFilters)],
   ])
   const { initialMs, maxMs } = retryOf(draft)
   if (!problems.has('retry.maxMs') && maxMs < initialMs) problems.set('retry.maxMs', 'Must be at least as long as the first wait.')
@@ -192,6 +201,9 @@ export function settingsOf(draft: Draft) {
     retry: retryOf(draft),
     maxInFlight: draft.maxInFlight ?? 1,
     filter: { types: { allow: typesAllow, deny: typesDeny }, events: { allow: eventsAllow, deny: eventsDeny } },
+    conditionalFilters: (draft.conditionalFilters.trim() === ''
+      ? []
+      : JSON.parse(draft.conditionalFilters)) as Settings['conditionalFilters'],
     subscribe: draft.subscribe.trim() === '' ? null : draft.subscribe.trim(),
   }
 }
@@ -235,6 +247,7 @@ const SHOWN_FIELDS = new Set<string>([
 export function formFieldOf(field: string): string | null {
   if (field.startsWith('sourceIds')) return 'sourceIds'
   if (field.startsWith('aliases')) return 'aliases'
+  if (field.startsWith('conditionalFilters')) return 'conditionalFilters'
   if (field === 'retryWindowMs') return 'retry.windowMs'
   const list = /^(filter\.(types|events)\.(allow|deny)|retry\.(retry|fail)Statuses)/.exec(field)
   if (list !== null) return list[0]

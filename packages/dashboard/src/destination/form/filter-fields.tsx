@@ -2,11 +2,13 @@
 
 import { MultiSelect, SimpleGrid, Switch, TagsInput } from '@mantine/core'
 import { MESSAGE_TYPES } from '../../api/rules.ts'
-import { ticked } from '../../components/inputs.tsx'
+import { CodeArea, ticked } from '../../components/inputs.tsx'
 import type { Draft } from './draft.ts'
-import type { FieldsProps } from './field-state.ts'
+import { type FieldsProps, textInput } from './field-state.ts'
 import { SubscribeField } from './subscribe-field.tsx'
 import type { MessageType } from './validation.ts'
+
+const EXAMPLE = '[{ "when": "type = \\"track\\"", "action": "drop_properties", "fields": { "properties": ["email"] } }]'
 
 export function FilterFields({ draft, state }: FieldsProps) {
   const list = (field: string) => ({ error: state.problem(field), readOnly: state.isReadOnly, openOnFocus: false })
@@ -40,6 +42,14 @@ export function FilterFields({ draft, state }: FieldsProps) {
         />
       </SimpleGrid>
       <SubscribeField draft={draft} state={state} />
+      <CodeArea
+        label="Conditional filters"
+        description="A JSON list. For messages that match an expression: drop them, send only a share of them, or remove properties."
+        placeholder={EXAMPLE}
+        {...textInput(state, 'conditionalFilters', draft.conditionalFilters, (conditionalFilters) => ({ conditionalFilters }))}
+        minRows={1}
+        maxRows={16}
+      />
       <Switch
         label="Send historical messages"
         description="Messages with a timestamp more than 24 h before they were received, for example from an import."
@@ -56,13 +66,23 @@ export function FilterFields({ draft, state }: FieldsProps) {
   )
 }
 
-export function filterNote({ typesAllow, typesDeny, eventsAllow, eventsDeny, historical, includeViolations, subscribe }: Draft): string {
+export function filterNote({
+  typesAllow,
+  typesDeny,
+  eventsAllow,
+  eventsDeny,
+  historical,
+  includeViolations,
+  conditionalFilters,
+  subscribe,
+}: Draft): string {
   const parts = [
     ...(typesAllow.length > 0 ? [`only ${typesAllow.join(', ')}`] : []),
     ...(typesDeny.length > 0 ? [`no ${typesDeny.join(', ')}`] : []),
     ...(eventsAllow.length > 0 ? [`${eventsAllow.length} allowed ${eventsAllow.length === 1 ? 'event' : 'events'}`] : []),
     ...(eventsDeny.length > 0 ? [`${eventsDeny.length} denied ${eventsDeny.length === 1 ? 'event' : 'events'}`] : []),
     ...(subscribe.trim() === '' ? [] : ['an expression']),
+    ...(conditionalFilters.trim() === '' ? [] : ['conditional filters']),
     ...(historical ? [] : ['no historical messages']),
   ]
   return `${parts.length === 0 ? 'all messages' : parts.join('; ')}${includeViolations ? '; with violations' : ''}`

@@ -64,6 +64,16 @@ export function eventsProblem(events: readonly string[]): Problem {
   return new Set(events).size < events.length ? 'The list contains the same name twice.' : null
 }
 
+/** Of a list as JSON. What its entries may contain is checked by the API. */
+export function listProblem(text: string): Problem {
+  if (text.trim() === '') return null
+  try {
+    return Array.isArray(JSON.parse(text)) ? null : 'Enter a JSON list, such as [].'
+  } catch {
+    return 'Enter valid JSON.'
+  }
+}
+
 export function aliasesProblem(aliases: readonly string[]): Problem {
   const { max: most } = FIELDS.aliases
   const { max } = FIELDS['aliases[]']

@@ -95,6 +95,11 @@ export const DESTINATION_FLAGS: Readonly<Record<string, Flag>> = {
   'deny-type': { placeholder: 'TYPE', description: 'Do not send messages of this type.', many: true, values: TYPES },
   'allow-event': { placeholder: 'EVENT', description: 'Among track messages, send only those with this event name.', many: true },
   'deny-event': { placeholder: 'EVENT', description: 'Do not send track messages with this event name.', many: true },
+  'conditional-filters-file': {
+    placeholder: 'FILE',
+    description:
+      'Filters for messages that match an expression: a JSON or YAML file with the key `conditionalFilters`, a list of objects with name, when, action (drop, sample, drop_properties or allow_properties), share, path, fields and enabled. - reads stdin. Replaces all current ones; none removes them.',
+  },
   subscribe: {
     placeholder: 'EXPRESSION',
     description: 'Send only messages that match this expression. - reads it from stdin and @FILE from a file. Use none to remove it.',
@@ -145,17 +150,20 @@ export async function destinationBody(call: Call, before?: JsonObject): Promise<
   const statuses = { ...statusesOf(call, 'retryStatuses', 'retry-status'), ...statusesOf(call, 'failStatuses', 'fail-status') }
   if (Object.keys(statuses).length > 0) body['retry'] = { ...(body['retry'] as object | undefined), ...statuses }
   Object.assign(body, headersOf(call, before), filterOf(call, before), await secretsOf(call))
-  Object.assign(body, await settingsOf(call, before), await subscriptionsOf(call))
+  Object.assign(body, await settingsOf(call, before), await listOf(call, 'subscriptions-file', 'subscriptions'))
+  Object.assign(body, await listOf(call, 'conditional-filters-file', 'conditionalFilters'))
   Object.assign(body, await requestOf(call), await transformationOf(call, before), await authOf(call, before), tlsOf(call, before))
   return body
 }
 
-async function subscriptionsOf({ flag }: Call): Promise<{ subscriptions?: unknown }> {
-  const path = flag('subscriptions-file')
+/** A file with a list under the name of the setting. */
+async function listOf({ flag }: Call, flagName: string, setting: string): Promise<Record<string, unknown>> {
+  const path = flag(flagName)
   if (path === undefined) return {}
-  const { subscriptions } = await readObjectFile('--subscriptions-file', path)
-  if (!Array.isArray(subscriptions)) throw new UsageProblem(`--subscriptions-file: ${path} must have the key subscriptions, with a list.`)
-  return { subscriptions }
+  if (path === 'none') return { [setting]: [] }
+  const list = (await readObjectFile(`--${flagName}`, path))[setting]
+  if (!Array.isArray(list)) throw new UsageProblem(`--${flagName}: ${path} must have the key ${setting}, with a list.`)
+  return { [setting]: list }
 }
 
 function statusesOf({ flags }: Call, name: string, flag: string): Record<string, number[]> {

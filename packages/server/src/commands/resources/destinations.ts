@@ -274,6 +274,7 @@ async function show({ json, out }: Call, destination: JsonObject): Promise<void>
     ['historical', historical],
     ['include violations', destination['includeViolations']],
     ...filterFacts(filter as JsonObject | undefined),
+    ...conditionalFacts(destination['conditionalFilters']),
     ['subscribe', subscribe ?? undefined],
     ...(facts?.content(destination) ?? []),
     ['created', time(createdAt)],
@@ -309,6 +310,17 @@ function filterFacts(filter: JsonObject | undefined): [string, unknown][] {
   })
   const set = rows.filter(([, names]) => names.length > 0)
   return set.length === 0 ? [['filter', 'none (all messages)']] : set
+}
+
+function conditionalFacts(filters: unknown): [string, unknown][] {
+  return ((filters ?? []) as Record<string, unknown>[]).map(({ name, when, action, share, fields, enabled }) => {
+    const what = typeof share === 'number' ? `${cell(action)} ${Math.round(share * 10_000) / 100}%` : cell(action)
+    const of = fields == null ? '' : ` ${JSON.stringify(fields)}`
+    return [
+      `conditional filter${name == null ? '' : ` ${cell(name)}`}`,
+      `${what}${of}${when == null ? '' : ` if ${cell(when)}`}${enabled === true ? '' : ' (disabled)'}`,
+    ]
+  })
 }
 
 function showHealth(call: Call, health: JsonObject): void {

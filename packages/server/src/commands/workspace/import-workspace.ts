@@ -19,7 +19,7 @@ export const importWorkspace: Command = {
   name: 'import-workspace',
   summary: 'Create sources and integrations from an export of a Segment workspace',
   details:
-    'The file contains the responses of Segment\'s Public API to GET /sources, /destinations and /destinations/{id}/subscriptions as JSON: one object, or a list of responses. The guide "Move a Segment workspace" has a script that writes it. Sources keep their write keys.\n\n' +
+    'The file contains the responses of Segment\'s Public API to GET /sources, /destinations, /destinations/{id}/subscriptions and /destination/{id}/filters as JSON: one object, or a list of responses. The guide "Move a Segment workspace" has a script that writes it. Sources keep their write keys.\n\n' +
     'Sources and destinations that already exist are not changed, so the command can be run again. It lists everything that cannot be imported, with the reason. The export does not contain secrets: destinations that need one are not created until you give it with --secrets.\n\n' +
     'The exit code is 0 if everything was imported, and 1 otherwise. With --dry-run, it is 5 if something would be created.',
   arguments: [{ name: 'FILE', description: 'The export, or - for stdin.' }],
@@ -68,10 +68,11 @@ async function readExisting(api: Api): Promise<Existing> {
   for await (const { id, name, writeKeys } of api.all('/api/sources'))
     sources.push({ id: String(id), name: String(name), writeKeys: (writeKeys ?? []) as string[] })
   const destinations: Existing['destinations'][number][] = []
-  for await (const { name, integration, aliases, integrationName, integrationAliases } of api.all('/api/destinations'))
+  for await (const { name, integration, aliases, integrationName, integrationAliases, conditionalFilters } of api.all('/api/destinations'))
     destinations.push({
       name: String(name),
       integration,
+      conditionalFilters: (conditionalFilters ?? []) as Existing['destinations'][number]['conditionalFilters'],
       names: [name, integrationName, aliases, integrationAliases].flat().filter((each) => typeof each === 'string'),
     })
   return { sources, destinations }
@@ -133,9 +134,9 @@ async function checkPlan(api: Api, plan: WorkspacePlan): Promise<void> {
       Object.assign(destination, { outcome: 'not_supported', reason: `Its source ${destination.source.name} is not imported.` })
 }
 
-function bodyOf({ name, aliases, enabled, integration, settings, subscriptions }: PlannedDestination): object {
+function bodyOf({ name, aliases, enabled, integration, settings, subscriptions, conditionalFilters }: PlannedDestination): object {
   const created = subscriptions.flatMap(({ outcome, body }) => (outcome === 'create' ? [body] : []))
-  return { type: 'integration', integration, name, aliases, enabled, settings, subscriptions: created }
+  return { type: 'integration', integration, name, aliases, enabled, settings, subscriptions: created, conditionalFilters }
 }
 
 async function createAll({ api, signal }: Call, { sources, destinations }: WorkspacePlan): Promise<void> {
@@ -248,8 +249,15 @@ function jsonOf({ sources, destinations, others }: WorkspacePlan, secrets: objec
 }
 
 function destinationJson(destination: PlannedDestination): object {
-  const { enabled: _, settings: __, source, secrets: missingSecrets, subscriptions, ...shown } = destination
-  return { ...shown, source: source?.name ?? null, missingSecrets, subscriptions: subscriptions.map(withoutBody) }
+  const { enabled, settings: _, conditionalFilters, source, secrets: missingSecrets, subscriptions, ...shown } = destination
+  return {
+    ...shown,
+    enabled,
+    conditionalFilters,
+    source: source?.name ?? null,
+    missingSecrets,
+    subscriptions: subscriptions.map(withoutBody),
+  }
 }
 
 function withoutBody<T extends { body: object }>(planned: T): Omit<T, 'body'> {

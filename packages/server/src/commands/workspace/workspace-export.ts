@@ -1,5 +1,5 @@
-// Reads an export of a Segment workspace: the answers of Segment's Public API to GET /sources, /destinations and
-// /destinations/{id}/subscriptions, as one JSON value. Anything else in the file is counted, so that it can be listed as not imported.
+// Reads an export of a Segment workspace: the answers of Segment's Public API to GET /sources, /destinations,
+// /destinations/{id}/subscriptions and /destination/{id}/filters, as one JSON value. Anything else in the file is counted, so that it can be listed as not imported.
 
 import { type CommandProblem, UsageProblem } from '../service/problem.ts'
 
@@ -42,11 +42,32 @@ export interface ExportedSubscription {
   isReverseEtl: boolean
 }
 
+/** A destination filter. */
+export interface ExportedFilter {
+  id: string
+  destinationId: string
+  title: string
+  /** In Segment's filter language; `all` for every message. */
+  condition: string
+  enabled: boolean
+  actions: readonly ExportedFilterAction[]
+}
+
+export interface ExportedFilterAction {
+  type: string
+  percent: number | null
+  path: string | null
+  /** Keys, by the path of the object that has them; the empty path is the message itself. */
+  fields: ReadonlyMap<string, readonly string[]>
+}
+
 export interface Workspace {
   sources: readonly ExportedSource[]
   destinations: readonly ExportedDestination[]
   /** By the id of the destination. */
   subscriptions: ReadonlyMap<string, readonly ExportedSubscription[]>
+  /** By the id of the destination. Null if the export has no answers about filters, so that it is not known whether there are any. */
+  filters: ReadonlyMap<string, readonly ExportedFilter[]> | null
   /** Other lists in the export, such as warehouses, and how many entries each has. */
   others: ReadonlyMap<string, number>
 }
@@ -64,6 +85,8 @@ export function parseWorkspace(text: string, path: string): Workspace {
   const sources = new Map<string, ExportedSource>()
   const destinations = new Map<string, ExportedDestination>()
   const subscriptions = new Map<string, ExportedSubscription>()
+  const filters = new Map<string, ExportedFilter>()
+  let hasFilters = false
   const others = new Map<string, number>()
   // An entry can be on two pages if the workspace changed while it was exported.
   const add = <T extends { id: string }>(to: Map<string, T>, entry: T): void => void (to.has(entry.id) || to.set(entry.id, entry))
@@ -75,7 +98,10 @@ export function parseWorkspace(text: string, path: string): Workspace {
       if (part === 'sources') for (const entry of data.list(part)) add(sources, parseSource(entry))
       else if (part === 'destinations') for (const entry of data.list(part)) add(destinations, parseDestination(entry))
       else if (part === 'subscriptions') for (const entry of data.list(part)) add(subscriptions, parseSubscription(entry))
-      else if (data.length(part) > 0) others.set(part, (others.get(part) ?? 0) + data.length(part))
+      else if (part === 'filters') {
+        hasFilters = true
+        for (const entry of data.list(part)) add(filters, parseFilter(entry))
+      } else if (data.length(part) > 0) others.set(part, (others.get(part) ?? 0) + data.length(part))
     }
   }
   if (sources.size === 0 && destinations.size === 0)
@@ -86,13 +112,14 @@ export function parseWorkspace(text: string, path: string): Workspace {
     sources: [...sources.values()],
     destinations: [...destinations.values()],
     subscriptions: byDestination(subscriptions.values()),
+    filters: hasFilters ? byDestination(filters.values()) : null,
     others,
   }
 }
 
-function byDestination(subscriptions: Iterable<ExportedSubscription>): Map<string, ExportedSubscription[]> {
-  const groups = new Map<string, ExportedSubscription[]>()
-  for (const each of subscriptions) groups.set(each.destinationId, [...(groups.get(each.destinationId) ?? []), each])
+function byDestination<T extends { destinationId: string }>(entries: Iterable<T>): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const each of entries) groups.set(each.destinationId, [...(groups.get(each.destinationId) ?? []), each])
   return groups
 }
 
@@ -140,6 +167,29 @@ function parseSubscription(subscription: Fields): ExportedSubscription {
   }
 }
 
+function parseFilter(filter: Fields): ExportedFilter {
+  const id = filter.text('id')
+  return {
+    id,
+    destinationId: filter.text('destinationId'),
+    title: filter.text('title', id),
+    condition: filter.text('if', 'all'),
+    enabled: filter.boolean('enabled', true),
+    actions: filter.list('actions').map((action) => {
+      const fields = action.object('fields')
+      return {
+        type: action.text('type'),
+        percent: action.number('percent'),
+        path: action.text('path', '') || null,
+        // Older filters have the keys in an object.
+        fields: new Map(
+          fields.names().map((path) => [path, fields.isList(path) ? fields.texts(path) : fields.object(path).texts('fields')]),
+        ),
+      }
+    }),
+  }
+}
+
 /** An object of the export. Its fields are checked when they are read. Null is the same as a missing field. */
 class Fields {
   readonly value: Readonly<Record<string, unknown>>
@@ -178,6 +228,17 @@ class Fields {
     const value = this.#read(name) ?? missing
     if (typeof value !== 'boolean') throw this.#problem(name, 'must be true or false')
     return value
+  }
+
+  /** Null if it is missing. */
+  number(name: string): number | null {
+    const value = this.#read(name) ?? null
+    if (value !== null && typeof value !== 'number') throw this.#problem(name, 'must be a number')
+    return value
+  }
+
+  isList(name: string): boolean {
+    return Array.isArray(this.#read(name))
   }
 
   texts(name: string): string[] {

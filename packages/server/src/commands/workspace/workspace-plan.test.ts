@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { destinationOf, exportedWorkspace, sourceOf, subscriptionOf } from './fixtures/exported-workspace.ts'
+import { destinationOf, exportedWorkspace, filterOf, sourceOf, subscriptionOf } from './fixtures/exported-workspace.ts'
 import type { Catalog, CatalogIntegration } from './workspace-catalog.ts'
 import { parseWorkspace } from './workspace-export.ts'
 import { type Existing, planWorkspace, type Secrets, type WorkspacePlan } from './workspace-plan.ts'
@@ -110,8 +110,8 @@ test('what exists is not created again: a source by write key or name, a destina
       { id: 'src_2', name: 'App', writeKeys: ['x'] },
     ],
     destinations: [
-      { name: 'Slack', integration: 'actions-slack', names: ['Slack', 'Actions Slack'] },
-      { name: 'HubSpot', integration: null, names: ['HubSpot'] },
+      { name: 'Slack', integration: 'actions-slack', names: ['Slack', 'Actions Slack'], conditionalFilters: [] },
+      { name: 'HubSpot', integration: null, names: ['HubSpot'], conditionalFilters: [] },
     ],
   }
   const { sources, destinations } = plan(exportedWorkspace(), existing)
@@ -123,6 +123,7 @@ test('what exists is not created again: a source by write key or name, a destina
     ],
   )
   assert.equal(destinations[0]?.outcome, 'exists')
+  assert.match(destinations[0]?.notes.join() ?? '', /does not have the filter Internal, or has changed it/)
   assert.match(destinations[0]?.notes.join() ?? '', /does not have the alias Slack \(Actions\), so messages/)
   assert.match(destinations[2]?.reason ?? '', /Another destination has this name/)
   const keyed = plan({ sources: [sourceOf('a', 'App', { writeKeys: ['new'] })] }, existing)
@@ -159,5 +160,36 @@ test('keys of Object.prototype in settings and mappings are listed, not used', (
   assert.deepEqual(
     destination?.subscriptions[0]?.notes.map((note) => note.split(':')[0]),
     ['Field __proto__ is left out', 'Field constructor is left out'],
+  )
+})
+
+test('filters are converted; a destination with a filter that cannot be converted is disabled, and an export without filters is incomplete', () => {
+  const parts = {
+    sources: [sourceOf('src-web', 'a')],
+    destinations: [destinationOf('d', 'actions-slack', { name: 'One' }), destinationOf('e', 'actions-slack', { name: 'Two' })],
+    subscriptions: [],
+  }
+  const filters = [
+    filterOf('f1', 'd', 'event = "x"', [{ type: 'DROP' }]),
+    filterOf('f2', 'e', 'event = "x"', [{ type: 'DROP' }]),
+    filterOf('f3', 'e', 'lowercase(event) = "x"', [{ type: 'DROP' }], { title: 'Lower' }),
+  ]
+  const { destinations, others } = plan({ ...parts, filters })
+  assert.deepEqual(
+    destinations.map(({ outcome, enabled, conditionalFilters }) => [outcome, enabled, conditionalFilters.length]),
+    [
+      ['create', true, 1],
+      ['create', false, 1],
+    ],
+  )
+  assert.match(
+    destinations[1]?.notes.join() ?? '',
+    /created disabled, because a filter is missing\. Its filter Lower cannot be converted: the function lowercase/,
+  )
+  assert.deepEqual(others, [])
+  assert.match(plan(parts).others[0]?.reason ?? '', /does not contain the answers to GET \/destination\/\{id\}\/filters/)
+  assert.deepEqual(
+    plan({ ...parts, filters: [filterOf('f', 'nobody', 'all', [])] }).others[0]?.reason,
+    'Their destinations are not in the export.',
   )
 })

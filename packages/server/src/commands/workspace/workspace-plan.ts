@@ -2,8 +2,10 @@
 // field of the export is either created, already there, or listed with the reason why it is not imported. Secrets are part of the
 // requests only, never of what is shown.
 
+import type { ConditionalFilter } from '../../model/configuration.ts'
 import { type Catalog, type CatalogIntegration, has } from './workspace-catalog.ts'
-import type { ExportedDestination, ExportedSource, ExportedSubscription, Workspace } from './workspace-export.ts'
+import type { ExportedDestination, ExportedFilter, ExportedSource, ExportedSubscription, Workspace } from './workspace-export.ts'
+import { convertFilters } from './workspace-filters.ts'
 
 /** `created` and `failed` are results of a run; a plan has the others. */
 export type Outcome = 'create' | 'exists' | 'needs_secrets' | 'not_supported' | 'created' | 'failed'
@@ -43,6 +45,7 @@ export interface PlannedDestination extends Planned {
   secrets: string[]
   subscriptions: PlannedSubscription[]
   settings: Record<string, unknown>
+  conditionalFilters: ConditionalFilter[]
   enabled: boolean
 }
 
@@ -56,7 +59,12 @@ export interface WorkspacePlan {
 export interface Existing {
   sources: readonly { id: string; name: string; writeKeys: readonly string[] }[]
   /** `names`: all names by which messages may refer to it. */
-  destinations: readonly { name: string; integration: unknown; names: readonly string[] }[]
+  destinations: readonly {
+    name: string
+    integration: unknown
+    names: readonly string[]
+    conditionalFilters: readonly ConditionalFilter[]
+  }[]
 }
 
 /** Values of settings by the name of the destination, from the file of --secrets. Null leaves a setting out. */
@@ -73,6 +81,7 @@ export function planWorkspace(workspace: Workspace, existing: Existing, catalog:
       destination,
       name,
       subscriptions,
+      filters: workspace.filters?.get(destination.id) ?? [],
       source: sources.get(destination.sourceId) ?? null,
       existing,
       catalog,
@@ -114,6 +123,7 @@ interface AboutDestination {
   name: string
   /** Undefined if the export has none for this destination. */
   subscriptions: readonly ExportedSubscription[] | undefined
+  filters: readonly ExportedFilter[]
   source: PlannedSource | null
   existing: Existing
   catalog: Catalog
@@ -135,13 +145,21 @@ function planDestination(about: AboutDestination): PlannedDestination {
     secrets: [],
     subscriptions: [],
     settings: {},
+    conditionalFilters: [],
     enabled,
   }
   const notSupported = (reason: string): PlannedDestination => ({ ...planned, outcome: 'not_supported', reason })
   const found = existing.destinations.find((other) => other.name === name)
   if (found !== undefined && found.integration !== slug)
     return notSupported('Another destination has this name. Rename it, and run the command again.')
-  if (found !== undefined) return { ...planned, outcome: 'exists', notes: missingAliases(planned.aliases, found) }
+  if (found !== undefined) {
+    const { filters, problems } = convertFilters(about.filters)
+    return {
+      ...planned,
+      outcome: 'exists',
+      notes: [...missingAliases(planned.aliases, found), ...problems, ...missingFilters(filters, found)],
+    }
+  }
   const integration = catalog.get(slug)
   if (integration === undefined) return notSupported(unknownReason(destination))
   const { available, problem } = integration
@@ -151,6 +169,7 @@ function planDestination(about: AboutDestination): PlannedDestination {
   if (problem !== null) planned.notes.push(`The integration does not work outside of Segment. ${problem}`)
   planSettings(planned, destination, integration, secrets.get(name) ?? {})
   planSubscriptions(planned, destination, integration, about.subscriptions)
+  planFilters(planned, about.filters)
   if (planned.secrets.length === 0) return planned
   return { ...planned, outcome: 'needs_secrets', reason: `Its settings need ${planned.secrets.join(', ')}.` }
 }
@@ -162,6 +181,24 @@ function missingAliases(aliases: readonly string[], { name, names }: Existing['d
   return [
     `The existing destination does not have the ${missing.length === 1 ? 'alias' : 'aliases'} ${missing.join(', ')}, so messages that turn it off by such a name are sent all the same. Add them with \`switchyard destinations update ${JSON.stringify(name)} --alias …\`.`,
   ]
+}
+
+function missingFilters(filters: readonly ConditionalFilter[], { conditionalFilters }: Existing['destinations'][number]): string[] {
+  const existing = new Set(conditionalFilters.map((filter) => JSON.stringify(filter)))
+  return filters
+    .filter((filter) => filter.enabled && !existing.has(JSON.stringify(filter)))
+    .map(
+      ({ name }) => `The existing destination does not have the filter ${name}, or has changed it. Add it with --conditional-filters-file.`,
+    )
+}
+
+/** A destination whose filters are not known completely could send what was kept back at Segment. */
+function planFilters(planned: PlannedDestination, exported: readonly ExportedFilter[]): void {
+  const { filters, problems } = convertFilters(exported)
+  planned.conditionalFilters = filters
+  if (problems.length === 0) return
+  planned.notes.push(...problems.map((problem) => `It is created disabled, because a filter is missing. ${problem}`))
+  planned.enabled = false
 }
 
 function unknownReason({ kind, slug, platforms }: ExportedDestination): string {
@@ -248,16 +285,23 @@ function uniqueNames<T extends { id: string; name: string }>(entries: readonly T
   return names
 }
 
+const UNKNOWN_FILTERS =
+  'The export does not contain the answers to GET /destination/{id}/filters, so filters that keep messages back at Segment are missing. Export the workspace again with the script in the guide.'
+
 const OTHER_REASONS: Readonly<Record<string, string>> = {
   warehouses: 'Switchyard does not load warehouses.',
-  filters: 'Destination filters are not imported. Use the filter and the subscribe expression of the destination.',
 }
 
-function othersOf({ others, subscriptions, destinations }: Workspace): WorkspacePlan['others'] {
+function othersOf({ others, subscriptions, filters, destinations }: Workspace): WorkspacePlan['others'] {
   const ids = new Set(destinations.map(({ id }) => id))
-  const orphans = [...subscriptions].flatMap(([id, list]) => (ids.has(id) ? [] : list)).length
+  const orphans = (part: string, lists: ReadonlyMap<string, readonly unknown[]>): WorkspacePlan['others'] => {
+    const count = [...lists].flatMap(([id, list]) => (ids.has(id) ? [] : list)).length
+    return count === 0 ? [] : [{ part, count, reason: 'Their destinations are not in the export.' }]
+  }
+  const unknown = { part: 'filters', count: 0, reason: UNKNOWN_FILTERS }
   return [
-    ...(orphans === 0 ? [] : [{ part: 'subscriptions', count: orphans, reason: 'Their destinations are not in the export.' }]),
+    ...orphans('subscriptions', subscriptions),
+    ...(filters !== null ? orphans('filters', filters) : destinations.length === 0 ? [] : [unknown]),
     ...[...others].map(([part, count]) => ({
       part,
       count,

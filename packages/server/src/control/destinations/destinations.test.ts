@@ -39,6 +39,7 @@ test('a destination is created with the documented defaults', async (t) => {
     historical: true,
     includeViolations: false,
     filter: { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } },
+    conditionalFilters: [],
     subscribe: null,
     version: 1,
   })

@@ -77,6 +77,8 @@ const FILTERED: Record<Exclude<FilterRule, 'subscribe'>, (type: string, event: s
   type_denied: (type) => `The destination's filter denies messages of type ${type}.`,
   type_not_allowed: (type) => `The destination's filter allows only some types, and ${type} is not one of them.`,
   event_denied: (_type, event) => `The destination's filter denies the event ${event}.`,
+  conditional_filter: () => 'A conditional filter of the destination drops the message.',
+  not_sampled: () => 'A conditional filter of the destination sends only a share of such messages, and the message is not part of it.',
   no_subscription: () => 'No subscription of the integration matches the message.',
   event_not_allowed: (_type, event) => `The destination's filter allows only some events, and ${event} is not one of them.`,
 }

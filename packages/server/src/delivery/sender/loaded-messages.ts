@@ -3,6 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../../destinations/kinds.ts'
+import { compiledFilters } from '../../destinations/subscribe/conditional-filters.ts'
 import { withViolations } from '../../outbound/outbound-message.ts'
 import { readStoredBody } from '../../store/port/stored-messages.ts'
 import type { Destination, SegmentContent } from '../../store/store.ts'
@@ -68,6 +69,9 @@ export class LoadedMessages {
 
 /** A stored message in the form that the kind of the destination gets. */
 export function builtMessage(destination: Destination, content: SegmentContent, index: number): JsonObject {
-  const message = kindOf(destination).message(content, index)
-  return destination.includeViolations === true ? withViolations(message, content, index) : message
+  const built = kindOf(destination).message(content, index)
+  const message = destination.includeViolations === true ? withViolations(built, content, index) : built
+  const { conditionalFilters } = destination
+  const reduced = conditionalFilters === undefined ? null : compiledFilters(conditionalFilters).reduced
+  return reduced === null ? message : reduced(message, content.items[index] ?? {}, content)
 }

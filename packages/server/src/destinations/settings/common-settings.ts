@@ -7,6 +7,7 @@ import { addedLater, readOnly, resource } from '../../api/resources/resource.ts'
 import { array, boolean, integer, nullable, object, oneOf, patchOf, type Schema, string, time, withDefault } from '../../api/schema.ts'
 import { NO_FILTER } from '../../model/configuration.ts'
 import { MAX_EXPRESSION, subscribeProblem } from '../subscribe/parse-subscribe.ts'
+import { CONDITIONAL_FILTERS } from './conditional-filter-settings.ts'
 import { RETRY_SETTINGS } from './retry-settings.ts'
 
 const KIB = 1024
@@ -136,6 +137,7 @@ export const COMMON_SETTINGS = resource(
       object(FILTER_FIELDS, { description: 'Which messages are sent to the destination. An update replaces the whole filter.' }),
       NO_FILTER,
     ),
+    conditionalFilters: addedLater(withDefault(CONDITIONAL_FILTERS, [])),
     subscribe: withDefault(
       nullable(
         string({

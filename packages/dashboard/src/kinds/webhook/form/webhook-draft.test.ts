@@ -40,6 +40,7 @@ const SAVED: Webhook = {
   historical: true,
   includeViolations: false,
   filter: { types: { allow: ['track'], deny: [] }, events: { allow: [], deny: ['Noise'] } },
+  conditionalFilters: [],
   subscribe: null,
   version: 1,
   createdAt: '2026-11-15T12:00:00.000Z',

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
+import type { ConditionalFilter } from '../../model/configuration.ts'
+import type { SegmentContent } from '../../model/messages.ts'
+import { compiledFilters } from './conditional-filters.ts'
+
+const CONTENT: SegmentContent = {
+  sourceId: 's',
+  receivedAtMs: 0,
+  ip: null,
+  browser: false,
+  sentAt: null,
+  context: { tenant: 'shop' },
+  integrations: null,
+  trace: null,
+  items: [],
+}
+
+function filterOf(about: Partial<ConditionalFilter> & Pick<ConditionalFilter, 'action'>): ConditionalFilter {
+  return { name: null, enabled: true, when: null, share: null, path: null, fields: null, ...about }
+}
+
+function reduced(message: JsonObject, ...filters: ConditionalFilter[]): JsonObject | undefined {
+  return compiledFilters(filters).reduced?.(message, message, CONTENT)
+}
+
+test('a drop filter excludes the messages that match, also by the context of their batch, but never a deletion request or a dead letter', () => {
+  const { exclusion, reduced: none } = compiledFilters([
+    filterOf({ action: 'drop', when: 'event = "Internal" and context.tenant = "shop"' }),
+    filterOf({ action: 'drop', when: 'type = "page"', enabled: false }),
+  ])
+  assert.equal(none, null)
+  assert.equal(exclusion({ type: 'track', event: 'Internal' }, CONTENT), 'conditional_filter')
+  assert.equal(exclusion({ type: 'track', event: 'Internal' }, { ...CONTENT, context: null }), null)
+  assert.equal(exclusion({ type: 'track', event: 'Other' }, CONTENT), null)
+  assert.equal(exclusion({ type: 'page' }, CONTENT), null, 'the filter is disabled')
+  const all = compiledFilters([filterOf({ action: 'drop' })])
+  assert.deepEqual(
+    ['track', 'delete', 'dead_letter'].map((type) => all.exclusion({ type }, CONTENT)),
+    ['conditional_filter', null, null],
+  )
+})
+
+test('a sample is the same for equal values, has about its share, and is all or nothing at its ends', () => {
+  const sent = (filter: ConditionalFilter, items: readonly JsonObject[]): number => {
+    const { exclusion } = compiledFilters([filter])
+    return items.filter((item) => exclusion(item, CONTENT) === null).length
+  }
+  const messages = Array.from({ length: 10_000 }, (_, index) => ({ type: 'track', messageId: `m-${index}`, userId: `u-${index % 100}` }))
+  for (const share of [0.1, 0.5]) {
+    const count = sent(filterOf({ action: 'sample', share }), messages)
+    assert.ok(Math.abs(count / messages.length - share) < 0.03, `${count} of ${messages.length} for ${share}`)
+  }
+  assert.deepEqual(
+    [sent(filterOf({ action: 'sample', share: 0 }), messages), sent(filterOf({ action: 'sample', share: 1 }), messages)],
+    [0, 10_000],
+  )
+  const byUser = filterOf({ action: 'sample', share: 0.5, path: 'userId' })
+  for (const user of ['u-1', 'u-2', 'u-3', 'u-4']) {
+    const of = messages.filter(({ userId }) => userId === user)
+    assert.ok([0, of.length].includes(sent(byUser, of)), user)
+  }
+  assert.equal(
+    compiledFilters([filterOf({ action: 'sample', share: 0 })]).exclusion({ type: 'track', messageId: 'm' }, CONTENT),
+    'not_sampled',
+  )
+})
+
+test('properties are removed from copies: by path, in lists, and in the message itself', () => {
+  const message = {
+    type: 'track',
+    userId: 'u',
+    'User ID': 'u',
+    properties: { email: 'e', total: 5, products: [{ id: 1, price: 2 }, { id: 3, price: 4 }, 'x'] },
+    context: { traits: { email: 'e', plan: 'p' }, ip: '1.2.3.4' },
+  }
+  const before = structuredClone(message)
+  const fields = {
+    properties: ['email', 'missing'],
+    'properties.products': ['price'],
+    'context.traits': ['email'],
+    '': ['userId'],
+    'a.b': ['c'],
+  }
+  assert.deepEqual(reduced(message, filterOf({ action: 'drop_properties', fields })), {
+    type: 'track',
+    properties: { total: 5, products: [{ id: 1 }, { id: 3 }, 'x'] },
+    context: { traits: { plan: 'p' }, ip: '1.2.3.4' },
+  })
+  assert.deepEqual(reduced(message, filterOf({ action: 'allow_properties', fields: { properties: ['total'], 'context.traits': [] } })), {
+    ...before,
+    properties: { total: 5 },
+    context: { traits: {}, ip: '1.2.3.4' },
+  })
+  const conditional = filterOf({ action: 'drop_properties', fields: { properties: ['email'] }, when: 'event = "Other"' })
+  assert.equal(reduced(message, conditional), message, 'it does not match')
+  for (const type of ['delete', 'dead_letter'])
+    assert.deepEqual(reduced({ type, userId: 'u' }, filterOf({ action: 'drop_properties', fields: { '': ['userId'] } })), {
+      type,
+      userId: 'u',
+    })
+  assert.deepEqual(message, before)
+})
+
+test('keys of Object.prototype are ordinary keys', () => {
+  const message = JSON.parse('{"type":"track","properties":{"__proto__":{"x":1},"constructor":2}}') as JsonObject
+  const dropped = reduced(
+    message,
+    filterOf({ action: 'drop_properties', fields: { 'properties.__proto__': ['x'], constructor: ['name'] } }),
+  )
+  assert.equal(JSON.stringify(dropped), '{"type":"track","properties":{"__proto__":{},"constructor":2}}')
+})
