@@ -53,7 +53,7 @@ function post(send: Send, stored: Uint8Array): void {
 }
 
 function report(): void {
-  parentPort?.postMessage(ended)
+  parentPort?.postMessage(ended, [])
   ended = 0
 }
 
@@ -80,7 +80,8 @@ function createSocket(): Send {
   const head = `POST / HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\nUser-Agent: Switchyard/1.0\r\nContent-Type: application/json\r\nX-Attempt: 1\r\nX-Signature: `
   let done = (): void => undefined
   socket.on('data', (chunk: Buffer) => {
-    if (chunk.latin1Slice(0, 12) !== 'HTTP/1.1 200' || !chunk.latin1Slice().endsWith('\r\n\r\n')) throw new Error('not the answer of the receiver')
+    const text = chunk.toString('latin1')
+    if (!text.startsWith('HTTP/1.1 200') || !text.endsWith('\r\n\r\n')) throw new Error('not the answer of the receiver')
     done()
   })
   return (body, signature, onEnd) => {

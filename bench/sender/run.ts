@@ -1,19 +1,23 @@
 // What one request costs the service's sender thread: CPU time of the thread per request, for requests of one message, beside programs that
 // do the same without guarantees, with undici and with sockets. The programs take turns. `npm run bench:sender` prints it.
 //
-//   npm run bench:sender [-- --rounds N] [--requests N] [--connections N]
+//   npm run bench:sender [-- --rounds N] [--requests N] [--connections N] [--before FOLDER]
+//
+// FOLDER is the root folder of another checkout, whose sender is measured, too.
 
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { openThread } from '../../packages/server/src/delivery/link/thread-channel.ts'
-import { writeStoredBody } from '../../packages/server/src/store/port/stored-messages.ts'
+import type { openThread } from '../../packages/server/src/delivery/link/thread-channel.ts'
 import { webhookOf } from '../../packages/server/src/destinations/fixtures/webhook.ts'
+import { writeStoredBody } from '../../packages/server/src/store/port/stored-messages.ts'
 import { machineText } from '../client/report.ts'
 import { spreadOf, spreadText, tableText } from '../client/table.ts'
 import { nextReport, startScript, stop } from '../service/environment/processes.ts'
 import type { ReceiverReport } from '../service/environment/receiver.ts'
 import type { BareOptions } from './bare-sender.ts'
 import { cpuUsOf } from './cpu-channel.ts'
+import type { MeasuredOptions } from './measured-sender.ts'
 
 interface Program {
   name: string
@@ -27,13 +31,15 @@ interface Program {
 /** Messages that are given to a program in one turn of the event loop, and that it has at once at most: more than it can have in flight. */
 const GROUP = 16
 const AHEAD = 4
+const WARM_UP_ROUNDS = 4
 const SHARED_SECRET = 'the shared secret of the benchmark'
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: 'string', default: '7' },
-    requests: { type: 'string', default: '20000' },
+    rounds: { type: 'string', default: '25' },
+    requests: { type: 'string', default: '4000' },
     connections: { type: 'string', default: '32' },
+    before: { type: 'string' },
   },
 })
 const [rounds, requests, connections] = [Number(values.rounds), Number(values.requests), Number(values.connections)]
@@ -42,14 +48,20 @@ let onEnded = (_count: number): void => undefined
 const receiver = startScript('receiver.ts')
 const { port } = await nextReport<ReceiverReport, 'listening'>(receiver, 'listening', 20_000)
 const url = `http://127.0.0.1:${port}/`
-const programs = [openService(), openBare('undici', 'undici, dispatch'), openBare('sockets', 'sockets, prepared headers')]
+const programs = [
+  ...(values.before === undefined ? [] : [await openService(resolve(values.before), 'the sender of the other checkout', 'before')]),
+  await openService(resolve(import.meta.dirname, '../..'), 'the sender of the service', 'service'),
+  openBare('undici', 'undici, dispatch'),
+  openBare('sockets', 'sockets, prepared headers'),
+]
 const bodies = Array.from({ length: GROUP }, (_, at) => storedBody(at))
 const used = programs.map(() => [] as number[])
-for (const program of programs) await run(program)
+// The code is compiled and optimized before it is measured.
+for (let nth = 0; nth < WARM_UP_ROUNDS; nth++) for (const program of programs) await run(program)
 for (let round = 0; round < rounds; round++) {
   for (const [at, program] of programs.entries()) used[at]?.push(await run(program))
 }
-const limit = spreadOf(used.at(-1) as number[])?.median ?? Number.NaN
+const least = used.at(-1) as number[]
 console.log(machineText())
 console.log(
   `\nCPU time of the sending thread per request, one message of ${bodies[0]?.length} bytes each, ${connections} connections, ${requests} requests: median (min–max) of ${rounds} rounds, alternating\n`,
@@ -58,22 +70,23 @@ console.log(
   tableText(
     ['Program', 'µs per request', '× sockets'],
     programs.map(({ name }, at) => {
-      const spread = spreadOf(used[at] as number[])
-      return [name, spreadText(spread, 1), ((spread?.median ?? Number.NaN) / limit).toFixed(2)]
+      const own = used[at] as number[]
+      const ratios = own.map((us, round) => us / (least[round] as number))
+      return [name, spreadText(spreadOf(own), 1), spreadText(spreadOf(ratios), 2)]
     }),
   ),
 )
 await Promise.all([...programs.map((program) => program.close()), stop(receiver, 'SIGKILL')])
 
 /** Returns the CPU time of the program's thread per request, in microseconds. */
-async function run({ thread, send }: Program): Promise<number> {
-  const before = await cpuUsOf(thread)
+async function run(program: Program): Promise<number> {
+  const before = await cpuUsOf(program.thread)
   await new Promise<void>((resolve) => {
     let started = 0
     let ended = 0
     const start = (): void => {
       while (started < requests && started - ended < connections * AHEAD) {
-        send(bodies)
+        program.send(bodies)
         started += bodies.length
       }
     }
@@ -84,7 +97,7 @@ async function run({ thread, send }: Program): Promise<number> {
     }
     start()
   })
-  return ((await cpuUsOf(thread)) - before) / requests
+  return ((await cpuUsOf(program.thread)) - before) / requests
 }
 
 function storedBody(at: number): Buffer {
@@ -101,10 +114,18 @@ function storedBody(at: number): Buffer {
   return writeStoredBody({ batch: [message], sentAt: '2026-01-01T00:00:00.000Z' })
 }
 
-function openService(): Program {
-  const thread = openThread(
-    'sender',
-    { guard: { allowPrivate: true, allow: [] }, closeGraceMs: 1_000 },
+async function openService(root: string, name: string, thread: string): Promise<Program> {
+  const folder = `${root}/packages/server/src/delivery`
+  const channel = (await import(`${folder}/link/thread-channel.ts`)) as { openThread: typeof openThread }
+  const options: MeasuredOptions = {
+    guard: { allowPrivate: true, allow: [] },
+    closeGraceMs: 1_000,
+    thread,
+    program: `${folder}/sender/sender-thread.ts`,
+  }
+  const link = channel.openThread(
+    thread,
+    options,
     {
       outcome: (_unit, _url, { verdict, reason }) => {
         if (verdict !== 'success') throw new Error(`a request failed: ${reason}`)
@@ -122,21 +143,21 @@ function openService(): Program {
     },
     new URL('measured-sender.ts', import.meta.url),
   )
-  thread.commands.define(1, webhookOf({ urls: [url], sharedSecret: SHARED_SECRET, signingSecrets: [], headers: {} }))
+  link.commands.define(1, webhookOf({ urls: [url], sharedSecret: SHARED_SECRET, signingSecrets: [], headers: {} }))
   const about = { sourceId: 'src_1', receivedAtMs: Date.UTC(2026, 0, 1), ip: null, browser: false, trace: null }
   const common = { destination: 1, isBatch: false, attempt: 1, replay: false, keepAnswer: false, isPreview: false, steps: null }
   let number = 1
   return {
-    name: 'the sender of the service',
-    thread: 'service',
+    name,
+    thread,
     send(stored) {
       for (const body of stored) {
         const key = ++number
-        thread.commands.load({ key, destination: 1, origin: key, about, body, isText: false, parsed: null, absent: [], indexes: [0] })
-        thread.commands.start({ ...common, unit: ++number, atMs: Date.now(), limit: connections, urls: [0], messages: [key, 0] })
+        link.commands.load({ key, destination: 1, origin: key, about, body, isText: false, parsed: null, absent: [], indexes: [0] })
+        link.commands.start({ ...common, unit: ++number, atMs: Date.now(), limit: connections, urls: [0], messages: [key, 0] })
       }
     },
-    close: () => thread.drain(),
+    close: () => link.drain(),
   }
 }
 

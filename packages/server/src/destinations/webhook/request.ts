@@ -2,10 +2,11 @@
 // (docs/guide/verifying-webhooks.md). A JSON body is always the output of JSON.stringify for plain data, so the signature is valid both for
 // receivers that read the raw bytes and for those that parse and re-stringify the body.
 
-import { signMessage, standardWebhookSigner } from '@switchyard/webhook'
+import { standardWebhookSigner } from '@switchyard/webhook'
 import type { WebhookDestination } from '../../model/configuration.ts'
 import { oncePerObject } from '../../model/once-per-object.ts'
 import type { OutgoingRequest, Prepared, RequestAbout } from '../port/kind.ts'
+import { messageSigner } from './message-signer.ts'
 import { contentType, joined } from './shaping/body-format.ts'
 
 export const USER_AGENT = 'Switchyard/1.0'
@@ -31,8 +32,8 @@ export function webhookRequest(
     if (about.trace.tracestate !== null) headers.push('tracestate', about.trace.tracestate)
   }
   // In a JSON array, the signature covers its first element.
-  if (destination.sharedSecret !== null)
-    headers.push('X-Signature', signMessage(format === 'json' ? first : body, destination.sharedSecret))
+  const sign = messageSignerOf(destination)
+  if (sign !== null) headers.push('X-Signature', sign(format === 'json' ? first : body))
   if (destination.signingSecrets.length > 0) {
     const timestampSeconds = Math.floor(about.atMs / 1_000)
     const signed = signerOf(destination)({ id: about.id, timestampSeconds, body })
@@ -51,6 +52,10 @@ function withoutOverridden(constant: readonly string[], own: readonly string[]):
 }
 
 // Parts that are the same in all requests to a destination.
+const messageSignerOf = oncePerObject(({ sharedSecret }: WebhookDestination) =>
+  sharedSecret === null ? null : messageSigner(sharedSecret),
+)
+
 const signerOf = oncePerObject(({ signingSecrets }: WebhookDestination) => standardWebhookSigner(signingSecrets))
 
 const constantHeaders = oncePerObject(({ request, headers }: WebhookDestination): readonly string[] => {

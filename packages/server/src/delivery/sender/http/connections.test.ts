@@ -6,6 +6,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { verdictOfStatus } from '../../../destinations/webhook/verdict.ts'
 import {
   assertFailed,
   assertTimedOut,
@@ -19,7 +20,9 @@ import {
   withResolvers,
 } from '../../fixtures/attempts.ts'
 import { createCertificate } from '../../fixtures/certificates.ts'
+import type { Outcome } from '../../link/outcome.ts'
 import { createAddressGuard } from './address-guard.ts'
+import type { HttpClient } from './attempt.ts'
 
 const publicOnly = createAddressGuard({ allowPrivate: false, allow: [] })
 
@@ -45,6 +48,48 @@ test('a connection is not reused after the receiver sent Connection: close', asy
   const url = await httpReceiver(t, statusAnswer(200, { Connection: 'close' }))
   const client = clientFor(t)
   for (let round = 0; round < 3; round += 1) assert.notEqual((await post(client, url)).timings.connectMs, null)
+})
+
+/** Starts each request when the one before has its outcome, in the same turn of the event loop. */
+function oneByOne(client: HttpClient, url: string, count: number): Promise<Outcome[]> {
+  const outcomes: Outcome[] = []
+  const request = { url, headers: [], body: '{}', timeoutMs: 30_000, verdictOf: verdictOfStatus }
+  return new Promise((resolve) => {
+    const next = (): void =>
+      client.send(request, (outcome) => {
+        if (outcomes.push(outcome) === count) resolve(outcomes)
+        else next()
+      })
+    next()
+  })
+}
+
+test('a request that an outcome starts goes over the same connection', async (t) => {
+  const ports = new Set<number | undefined>()
+  const url = await httpReceiver(t, (request, response) => {
+    ports.add(request.socket.remotePort)
+    statusAnswer(200, {}, 'a body')(request, response)
+  })
+  const [first, ...others] = await oneByOne(clientFor(t), url, 4)
+  assert.equal(ports.size, 1)
+  assert.notEqual(first?.timings.connectMs, null)
+  for (const { verdict, timings } of others) assert.deepEqual([verdict, timings.connectMs], ['success', null])
+})
+
+test('a request that an outcome starts is dialled if the receiver closes the connection, or sends more than its response', async (t) => {
+  const answers = {
+    'Connection: close': (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'),
+    'closed although it is kept alive': (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
+    'a second response': (socket: Socket) =>
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 500 Not asked for\r\nContent-Length: 0\r\n\r\n'),
+  }
+  for (const [name, answer] of Object.entries(answers)) {
+    const url = await rawReceiver(t, answer)
+    for (const { verdict, status, timings } of await oneByOne(clientFor(t), url, 4)) {
+      assert.deepEqual([verdict, status], ['success', 200], name)
+      assert.notEqual(timings.connectMs, null, name)
+    }
+  }
 })
 
 test('a connection is closed once it has been idle for as long as the receiver announced, less a second', async (t) => {

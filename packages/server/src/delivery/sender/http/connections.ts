@@ -96,6 +96,8 @@ export class Connection {
   phase: 'lookup' | 'connect' | 'tls' | 'open' = 'lookup'
   /** The number of requests on the current socket; if above 0, the next request reuses it. */
   requests = 0
+  /** The number of times that connections had been given back when this one was; 0 while it is in use. */
+  idleSince = 0
   /** Whether the next data received is the start of a response. */
   awaitsAnswer = false
   address: string | null = null
@@ -262,8 +264,8 @@ export class Connections {
   readonly #ca: string | undefined
   readonly #maxOpen: number
   readonly #all = new Set<Connection>()
-  /** Idle connections of all origins, the most recently used last. */
-  readonly #idle = new Set<Connection>()
+  /** How often connections were given back. */
+  #releases = 0
   readonly #lookups = new Map<string, Promise<readonly string[]>>()
   #origins = new Map<string, Origin>()
   #secureContext: SecureContext | undefined
@@ -299,17 +301,23 @@ export class Connections {
     for (;;) {
       const connection = origin.idle.pop()
       if (connection === undefined) return this.open(origin)
-      this.#idle.delete(connection)
+      connection.idleSince = 0
       if (connection.isOpen) return connection
     }
   }
 
   open(origin: Origin): Connection {
-    if (this.#all.size >= this.#maxOpen) {
-      const [coldest] = this.#idle
-      coldest?.discard()
-    }
+    if (this.#all.size >= this.#maxOpen) this.#coldest()?.discard()
     return new Connection(origin, this)
+  }
+
+  /** The one that has been idle for the longest. Only looked for when there are too many, so that giving one back costs nothing. */
+  #coldest(): Connection | null {
+    let coldest: Connection | null = null
+    for (const connection of this.#all) {
+      if (connection.idleSince > 0 && (coldest === null || connection.idleSince < coldest.idleSince)) coldest = connection
+    }
+    return coldest
   }
 
   /** Gives back a connection whose answer was read to its end. */
@@ -317,8 +325,8 @@ export class Connections {
     // If the response arrived before the whole request was sent, the rest of it would precede the next request.
     if (this.#closed || connection.unsentBytes > 0) connection.discard()
     else {
+      connection.idleSince = ++this.#releases
       connection.origin.idle.push(connection)
-      this.#idle.add(connection)
     }
   }
 
@@ -331,7 +339,7 @@ export class Connections {
   /** Closes idle connections, and keeps none from now on. Requests in flight continue. */
   discardIdle(): void {
     this.#closed = true
-    for (const connection of this.#idle) connection.discard()
+    for (const connection of this.#all) if (connection.idleSince > 0) connection.discard()
   }
 
   remember(connection: Connection): void {
@@ -340,7 +348,7 @@ export class Connections {
 
   forget(connection: Connection): void {
     this.#all.delete(connection)
-    this.#idle.delete(connection)
+    connection.idleSince = 0
     const { idle } = connection.origin
     const index = idle.indexOf(connection)
     if (index !== -1) idle.splice(index, 1)
