@@ -73,16 +73,13 @@ suite('integrations', { concurrency: 2 }, () => {
     await page.getByText('No matching integration').waitFor()
     await page.getByRole('button', { name: 'Show all' }).click()
 
-    await page.getByRole('combobox', { name: 'Authentication' }).click()
-    await page.getByRole('option', { name: 'Not available' }).click()
-    await list.getByText('Not available. It needs an OAuth app that only Segment has.').first().waitFor()
+    await page.getByRole('textbox', { name: 'Search' }).fill('apollo')
+    await list.getByText(/^Not available\. It sends to an address and with a secret that only Segment has/).waitFor()
     await eventually(
       () => list.getByRole('link').count(),
       (count) => count === 0,
-      { what: 'only integrations that are not available' },
+      { what: 'only an integration that is not available' },
     )
-    await page.getByRole('combobox', { name: 'Authentication' }).click()
-    await page.getByRole('option', { name: 'Not available' }).click()
 
     await page.getByRole('textbox', { name: 'Search' }).fill('slack')
     await page.getByText(/^\d of \d+ integrations$/).waitFor()

@@ -9,8 +9,7 @@ import { type Comparison, compareRequests } from './compare-requests.ts'
 const words = process.argv.slice(2).filter((word) => word !== '--batches')
 const all = await integrationCases()
 const cases = words.length === 0 ? all : all.filter(({ slug }) => words.some((word) => slug.includes(word)))
-const available = cases.filter(({ auth }) => auth !== 'oauth-managed')
-const comparisons = new Map((await compareRequests(available)).map((comparison) => [comparison.slug, comparison]))
+const comparisons = new Map((await compareRequests(cases)).map((comparison) => [comparison.slug, comparison]))
 
 const GROUPS: readonly [title: string, has: (integration: IntegrationCase) => boolean][] = [
   ['With presets, without OAuth', ({ from, auth }) => from === 'presets' && !auth.startsWith('oauth')],
@@ -19,7 +18,6 @@ const GROUPS: readonly [title: string, has: (integration: IntegrationCase) => bo
     ({ from, auth }) => from === 'actions' && !auth.startsWith('oauth'),
   ],
   ['With OAuth, with an access token that works', ({ auth }) => auth === 'oauth2'],
-  ['With OAuth that only Segment can use: not available', ({ auth }) => auth === 'oauth-managed'],
 ]
 
 let coveredCount = 0
@@ -51,7 +49,7 @@ if (process.argv.includes('--batches')) await reportBatches()
  * service as well. So differences are expected here, and are no failure.
  */
 async function reportBatches(): Promise<void> {
-  const inBatches = await compareRequests(available.flatMap(batchCase), { copies: 3 })
+  const inBatches = await compareRequests(cases.flatMap(batchCase), { copies: 3 })
   const notInBatches = inBatches.flatMap((comparison) => {
     const reason = reasonOf(comparison)
     return reason === null ? [] : [`  ${comparison.slug}: ${reason}`]

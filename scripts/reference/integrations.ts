@@ -27,7 +27,6 @@ const AUTH: Record<CatalogAuth, string> = {
   custom: 'API key or other credentials in the settings',
   basic: 'user name and password',
   oauth2: 'OAuth 2.0',
-  'oauth-managed': 'OAuth 2.0, with an app that only Segment has',
 }
 
 export interface IntegrationPage {

@@ -13,6 +13,7 @@ import { type CatalogIntegration, type Conditions, type ObjectSchema, readCatalo
 import { currentStamp, STAMP_FILE } from './catalog-files.ts'
 import { type Definition, require } from './definitions.ts'
 import { sampleMapping, sampleObject, sampleSettings } from './fixtures/sample-settings.ts'
+import { definitionSettings, HOST_SETTINGS, hostSettings } from './host-settings.ts'
 import { PROBLEMS } from './known-problems.ts'
 
 interface Library {
@@ -81,7 +82,7 @@ test('every integration accepts settings that are made from its schema', () => {
   for (const integration of integrations) {
     const settings = sampleSettings(integration)
     assertFits(integration.settings, settings, integration.slug)
-    const { oauth: _oauth, ...own } = settings
+    const own = definitionSettings(integration.slug, settings)
     assert.doesNotThrow(() => new Destination(definitionOf(integration)).validateSettings(own), integration.slug)
   }
 })
@@ -93,15 +94,17 @@ test('the schema of the settings refuses what the definition refuses: a missing 
     const fits = compiled(integration.settings)
     const destination = new Destination(definitionOf(integration))
     for (const [key, field] of Object.entries(integration.settings.properties)) {
-      if (key === 'oauth') continue
-      const { [key]: _removed, oauth: _oauth, ...without } = settings
+      if (key === 'oauth' || Object.hasOwn(hostSettings(integration.slug).settings ?? {}, key)) continue
+      const { [key]: _removed, ...rest } = settings
+      const without = definitionSettings(integration.slug, rest)
       const wrong: JsonObject[] = [{ ...without, [key]: { not: 'a text' } }]
       if (integration.settings.required.includes(key)) wrong.push(without)
       if (field.oneOf !== undefined) wrong.push({ ...without, [key]: 'no such choice' })
       for (const candidate of wrong) {
         const before = structuredClone(candidate)
         assert.throws(() => destination.validateSettings(candidate), `${integration.slug} ${JSON.stringify(before)}`)
-        assert.ok(!fits({ ...before, ...(settings['oauth'] !== undefined && { oauth: settings['oauth'] }) }), `${integration.slug} ${key}`)
+        const { [key]: _own, ...others } = settings
+        assert.ok(!fits({ ...others, ...before }), `${integration.slug} ${key}`)
         cases += 1
       }
     }
@@ -145,16 +148,32 @@ test('secrets are marked, by type and by name', () => {
 })
 
 test('integrations that do not work outside of Segment are marked, and each that is marked is in the catalogue', () => {
-  const marked = integrations.filter(({ available, problem }) => available && problem !== null).map(({ slug }) => slug)
+  const marked = integrations.filter(({ problem }) => problem !== null).map(({ slug }) => slug)
   assert.deepEqual(marked.sort(), Object.keys(PROBLEMS))
+  const unavailable = integrations.filter(({ available }) => !available)
+  assert.deepEqual(unavailable.map(({ slug }) => slug).sort(), ['actions-apolloio', 'actions-segment', 'actions-segment-profiles'])
+  for (const { slug, problem } of unavailable) assert.notEqual(problem, null, slug)
 })
 
-test('an OAuth integration takes the tokens of the own app, and one that needs the app of Segment is not available', () => {
-  for (const { slug, auth, available, problem, settings } of integrations) {
-    assert.equal(available, auth !== 'oauth-managed', slug)
-    if (!available) assert.equal(problem, 'It needs an OAuth app that only Segment has.')
+test('settings of ours have no name of a setting of the definition, and those that are replaced are required by it', () => {
+  for (const [slug, { settings = {}, required = [], replaced = {}, env = {} }] of Object.entries(HOST_SETTINGS)) {
+    const integration = integrations.find((candidate) => candidate.slug === slug)
+    assert.ok(integration, slug)
+    const fields = definitionOf(integration).authentication?.fields ?? {}
+    for (const name of Object.keys(settings)) assert.ok(!Object.hasOwn(fields, name), `${slug} ${name}`)
+    for (const name of Object.keys(replaced)) assert.equal(fields[name]?.required, true, `${slug} ${name}`)
+    for (const name of required) assert.ok(integration.settings.required.includes(name), `${slug} ${name}`)
+    for (const name of Object.values(env))
+      assert.ok(Object.hasOwn(integration.settings.properties, name.split('.')[0] as string), `${slug} ${name}`)
+  }
+})
+
+test('an OAuth integration takes the tokens of the own app', () => {
+  for (const integration of integrations) {
+    const { slug, auth, settings } = integration
     const { oauth } = settings.properties
     assert.equal(oauth !== undefined, auth === 'oauth2', slug)
+    assert.equal(auth === 'oauth2', definitionOf(integration).authentication?.scheme.startsWith('oauth') === true, slug)
     if (oauth === undefined) continue
     const secrets = Object.keys(oauth.properties ?? {}).filter((key) => oauth.properties?.[key]?.writeOnly === true)
     assert.deepEqual(
@@ -177,13 +196,13 @@ test('an OAuth integration asks only for what its code reads, and never for the 
       .filter((integration) => asked(integration).join() === keys.join())
       .map(({ slug }) => slug)
       .sort()
-  assert.equal(asking('clientId', 'clientSecret', 'refreshToken', 'accessToken').length, 15)
-  assert.deepEqual(asking('clientId', 'clientSecret', 'accessToken'), ['actions-yahoo-audiences'])
-  // It reads the client from environment variables.
-  assert.deepEqual(asking('refreshToken', 'accessToken'), ['actions-linkedin-conversions'])
+  assert.equal(asking('clientId', 'clientSecret', 'refreshToken', 'accessToken').length, 20)
+  assert.deepEqual(asking('clientId', 'clientSecret', 'accessToken'), ['actions-yahoo-audiences', 'yotpo-actions'])
+  assert.deepEqual(asking('refreshToken', 'accessToken'), [])
   assert.deepEqual(asking('accessToken'), [
     'actions-1plusx-asset-api',
     'actions-acoustic-campaign',
+    'actions-attio',
     'actions-facebook-custom-audiences',
     'actions-intercom-cloud',
     'actions-listrak',
@@ -195,7 +214,7 @@ test('an OAuth integration asks only for what its code reads, and never for the 
     'actions-tiktok-audiences',
   ])
   const needing = integrations.filter(({ settings }) => settings.required.includes('oauth'))
-  assert.equal(needing.length, 20)
+  assert.equal(needing.length, 26)
   for (const { slug, settings } of needing) {
     const { oauth } = settings.properties
     const required = Object.entries(oauth?.properties ?? {}).filter(([, field]) => field['x-required-if'] !== undefined)

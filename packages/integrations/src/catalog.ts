@@ -11,8 +11,8 @@ import { CATALOG_FOLDER, currentStamp, INDEX_FILE, STAMP_FILE } from './catalog-
 /** Generating takes about three seconds; a definition that never finishes loading must not block the caller forever. */
 const GENERATE_TIMEOUT_MS = 120_000
 
-/** How an integration authenticates itself. `oauth-managed` needs an app that only Segment has, so it is not available here. */
-export type CatalogAuth = 'none' | 'custom' | 'basic' | 'oauth2' | 'oauth-managed'
+/** How an integration authenticates itself. */
+export type CatalogAuth = 'none' | 'custom' | 'basic' | 'oauth2'
 
 export interface CatalogEntry {
   /** The definition's own. */
@@ -24,7 +24,7 @@ export interface CatalogEntry {
   presetCount: number
   /** Whether at least one action takes several messages at once. */
   batch: boolean
-  /** False if no destination can be created. */
+  /** False if no destination can be created, because the tool would get nothing and messages would count as delivered. */
   available: boolean
   /** Why it does not work outside of Segment, in a sentence; null if no problem is known. */
   problem: string | null

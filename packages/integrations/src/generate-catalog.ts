@@ -15,7 +15,8 @@ import {
   SYNC_MODE_FIELD,
 } from './definitions.ts'
 import { type OAuthInputs, oauthSchema, objectSchema, settingsSchema } from './field-schema.ts'
-import { knownProblem } from './known-problems.ts'
+import { hostSettings } from './host-settings.ts'
+import { isAvailable, knownProblem } from './known-problems.ts'
 
 /** A slug is the name of a file, and "index" is taken. */
 const SLUG = /^(?!index$)[a-z0-9][a-z0-9-]{0,99}$/
@@ -77,7 +78,9 @@ function entryOf(integration: CatalogIntegration): CatalogEntry {
 }
 
 function integrationOf(definition: Definition, directory: string, segmentId: string): CatalogIntegration {
-  const auth: CatalogAuth = definition.authentication?.scheme ?? 'none'
+  const { scheme = 'none' } = definition.authentication ?? {}
+  // `oauth-managed`: Segment's app has one OAuth app for all of its users. Here, it takes an app of the user, as `oauth2`.
+  const auth: CatalogAuth = scheme === 'oauth-managed' ? 'oauth2' : scheme
   const actions = Object.entries(definition.actions).map(([slug, action]) => actionOf(slug, action))
   // Some presets are for plug-ins of Segment's browser library, which are not in this package.
   const presets = (definition.presets ?? []).filter((preset) => Object.hasOwn(definition.actions, preset.partnerAction)).map(presetOf)
@@ -90,8 +93,8 @@ function integrationOf(definition: Definition, directory: string, segmentId: str
     actionCount: actions.length,
     presetCount: presets.length,
     batch: actions.some(({ batch }) => batch),
-    available: auth !== 'oauth-managed',
-    problem: knownProblem(definition.slug, auth),
+    available: isAvailable(definition.slug),
+    problem: knownProblem(definition.slug),
     requiredSettingCount: settings.required.length,
     segmentId,
     directory,
@@ -108,30 +111,47 @@ function listedActions(actions: readonly CatalogAction[]): string {
   return names.length > 5 ? `Actions: ${names.slice(0, 4).join(', ')} and ${names.length - 4} more.` : `Actions: ${names.join(', ')}.`
 }
 
-function settingsOf({ authentication }: Definition): ObjectSchema {
+function settingsOf({ slug, authentication }: Definition): ObjectSchema {
+  const { settings: ours = {}, required = [], replaced = {}, env = {} } = hostSettings(slug)
   const schema = settingsSchema(authentication?.fields ?? {})
-  if (authentication?.scheme !== 'oauth2') return schema
-  const inputs = oauthInputs(authentication.refreshAccessToken)
-  const isNeeded = inputs === null || inputs.client || inputs.refreshToken
+  const isOAuth = authentication?.scheme === 'oauth2' || authentication?.scheme === 'oauth-managed'
+  const inputs = isOAuth ? oauthInputs(authentication?.refreshAccessToken, Object.values(env)) : null
+  const isNeeded = isOAuth && (inputs === null || inputs.client || inputs.refreshToken)
   return {
     ...schema,
-    properties: { ...schema.properties, oauth: oauthSchema(inputs) },
-    required: isNeeded ? [...schema.required, 'oauth'] : schema.required,
+    properties: { ...withRole(schema.properties, replaced), ...ours, ...(isOAuth && { oauth: oauthSchema(inputs) }) },
+    required: [...schema.required.filter((name) => !Object.hasOwn(replaced, name)), ...required, ...(isNeeded ? ['oauth'] : [])],
   }
 }
 
+/** A role is the only thing that our own settings replace so far. */
+function withRole(properties: ObjectSchema['properties'], replaced: Readonly<Record<string, string>>): ObjectSchema['properties'] {
+  const described = Object.entries(properties).map(([name, field]) =>
+    Object.hasOwn(replaced, name)
+      ? [name, { ...field, description: `${field.description} Optional: without a role, the access key is used as it is.` }]
+      : [name, field],
+  )
+  return Object.fromEntries(described) as ObjectSchema['properties']
+}
+
 /**
- * What the code that requests an access token reads, which shows in its text: many read keys in the settings instead, and one reads the client from
- * environment variables. Null if there is no such code.
+ * What the code that requests an access token reads, which shows in its text: many read keys in the settings instead, and some read the client from
+ * environment variables, which get it from the settings in `fromEnv`. Null if there is no such code.
  */
-function oauthInputs(refresh: ((...parameters: never[]) => unknown) | undefined): OAuthInputs | null {
+function oauthInputs(refresh: ((...parameters: never[]) => unknown) | undefined, fromEnv: readonly string[]): OAuthInputs | null {
   if (refresh === undefined) return null
   const text = refresh.toString()
-  const [parameters, body] = [text.slice(0, text.indexOf('=>')), text.slice(text.indexOf('=>')).replaceAll(/'[^']*'|`[^`]*`/g, '')]
-  if (!/\bauth\b/.test(parameters)) return { client: false, refreshToken: false }
+  const parameters = text.slice(0, text.indexOf('=>'))
+  // Without texts, but with what is inserted in them.
+  const body = text
+    .slice(text.indexOf('=>'))
+    .replaceAll(/'[^']*'/g, '')
+    .replaceAll(/`[^`]*`/g, (template) => (template.match(/\$\{[^}]*\}/g) ?? []).join(' '))
+  if (!/\bauth\b/.test(parameters) && !/\.auth\./.test(body)) return { client: false, refreshToken: false }
   // Handed to another function as a whole.
   const isUnknown = /\bauth\b(?!\??\.)/.test(body)
-  return { client: isUnknown || /(?<!\?\? )\bauth\.clientId\b/.test(body), refreshToken: isUnknown || /\brefreshToken\b/.test(body) }
+  const client = isUnknown || fromEnv.includes('oauth.clientId') || /(?<!\?\? )\bauth\.clientId\b/.test(body)
+  return { client, refreshToken: isUnknown || /\brefreshToken\b/.test(body) }
 }
 
 function actionOf(slug: string, action: ActionDefinition): CatalogAction {

@@ -5,6 +5,8 @@ import type { JsonObject } from '@switchyard/protocol'
 import { batches } from './batching.ts'
 import { type Definition, SYNC_MODE_FIELD } from './definitions.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
+import { definitionSettings, hostSettings } from './host-settings.ts'
+import { type HostValues, hostValuesOf, withHostValues } from './host-values.ts'
 import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens, Transaction } from './integration.ts'
 import { type ActionInput, createDestination, type Deleting, type LibraryAction, type LibraryDestination, library } from './library.ts'
 import { OAuthTokens, type Renew } from './oauth.ts'
@@ -26,6 +28,8 @@ export class LoadedIntegration implements Integration {
   readonly #destination: LibraryDestination
   readonly #settings: JsonObject
   readonly #settingsError: string | null
+  readonly #hostValues: HostValues
+  readonly #features: Readonly<Record<string, boolean>>
   readonly #scrubber: Scrubber
   readonly #scrubbedMappings = new WeakSet<JsonObject>()
   readonly #tokens: OAuthTokens | null
@@ -35,7 +39,12 @@ export class LoadedIntegration implements Integration {
     const destination = createDestination(definition)
     this.#destination = destination
     this.#scrubber = settingsScrubber(settings, new Set([...secrets, 'oauth']))
-    const { oauth, ...own } = copied(settings)
+    const { slug } = definition
+    const { oauth } = copied(settings)
+    const own = definitionSettings(slug, copied(settings))
+    this.#hostValues = hostValuesOf(slug, settings)
+    const { features = {}, tokenUrl } = hostSettings(slug)
+    this.#features = features
     // As the library does for every message: it also converts values to the types of the definition.
     const error = validationError(destination, own)
     this.#settingsError = error === null ? null : this.#scrubber.text(error)
@@ -43,7 +52,7 @@ export class LoadedIntegration implements Integration {
     const { scheme } = definition.authentication ?? {}
     const isOAuth = scheme === 'oauth2' || scheme === 'oauth-managed'
     const renew: Renew = (data) => destination.refreshAccessToken(copied(own), data)
-    this.#tokens = isOAuth ? new OAuthTokens((oauth ?? {}) as Partial<OAuthSettings>, renew, this.#scrubber, onTokens) : null
+    this.#tokens = isOAuth ? new OAuthTokens((oauth ?? {}) as Partial<OAuthSettings>, renew, this.#scrubber, onTokens, tokenUrl) : null
     this.transactional = new Set(Object.keys(destination.actions).filter((slug) => usesTransaction(destination.actions[slug])))
     const { onDelete, extendRequest } = definition as Deleting
     this.erase =
@@ -139,7 +148,7 @@ export class LoadedIntegration implements Integration {
 
   async #attempted(positions: readonly number[], trace: RunTrace, attempt: Attempt): Promise<(Failure | null)[]> {
     try {
-      return await runs.run({ trace, positions }, attempt, positions)
+      return await withHostValues(this.#hostValues, () => runs.run({ trace, positions }, attempt, positions))
     } catch (error) {
       return positions.map((position) => failureOf(error, trace, position))
     }
@@ -148,7 +157,7 @@ export class LoadedIntegration implements Integration {
   /** Null if there is a new token. */
   async #renewed(tokens: OAuthTokens, used: string | null, positions: readonly number[], trace: RunTrace): Promise<Failure | null> {
     try {
-      await runs.run({ trace, positions }, () => tokens.renew(used))
+      await withHostValues(this.#hostValues, () => runs.run({ trace, positions }, () => tokens.renew(used)))
       return null
     } catch (error) {
       const failure = failureOf(error, trace, positions[0] as number)
@@ -168,7 +177,7 @@ export class LoadedIntegration implements Integration {
       settings: copied(this.#settings),
       auth: this.#auth(trace),
       subscriptionMetadata: {},
-      features: {},
+      features: { ...this.#features },
       transactionContext: transactionContext(transaction),
       statsContext: { statsClient: NO_STATS, tags: [] },
       logger: runLogger,

@@ -10,7 +10,7 @@ export interface OAuthData {
   refreshToken: string | undefined
   clientId: string | undefined
   clientSecret: string | undefined
-  refreshTokenUrl: undefined
+  refreshTokenUrl: string | undefined
 }
 
 export type Renew = (data: OAuthData) => Promise<{ accessToken: string; refreshToken?: string | undefined } | undefined>
@@ -20,11 +20,14 @@ export class OAuthTokens {
   readonly #renew: Renew
   readonly #scrubber: Scrubber
   readonly #onTokens: (tokens: Tokens) => void
+  readonly #tokenUrl: string | undefined
   #accessToken: string | null
   #refreshToken: string | undefined
   #renewal: Promise<void> | null = null
 
-  constructor(settings: Partial<OAuthSettings>, renew: Renew, scrubber: Scrubber, onTokens: (tokens: Tokens) => void) {
+  /** `tokenUrl` is for code that does not know where tokens are renewed. */
+  constructor(settings: Partial<OAuthSettings>, renew: Renew, scrubber: Scrubber, onTokens: (tokens: Tokens) => void, tokenUrl?: string) {
+    this.#tokenUrl = tokenUrl
     this.#settings = settings
     this.#renew = renew
     this.#scrubber = scrubber
@@ -57,7 +60,7 @@ export class OAuthTokens {
       refreshToken: this.#refreshToken,
       clientId,
       clientSecret,
-      refreshTokenUrl: undefined,
+      refreshTokenUrl: this.#tokenUrl,
     }
     const usedRefreshToken = this.#refreshToken
     const renewed = await this.#renew(data)

@@ -2,8 +2,11 @@
 // destinations, shipments or retries.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { useOwnAwsKeys } from './aws-credentials.ts'
 import { readIntegration } from './catalog.ts'
 import { loadDefinition } from './definitions.ts'
+import { hostSettings } from './host-settings.ts'
+import { withHostValues } from './host-values.ts'
 import type { Integration, Tokens } from './integration.ts'
 import { LoadedIntegration } from './loaded-integration.ts'
 import { installRecorder } from './recording/recorder.ts'
@@ -20,7 +23,10 @@ export async function openIntegration(slug: string, settings: JsonObject, option
   const integration = await readIntegration(slug)
   if (integration === null) throw new Error(`There is no integration "${slug}" in the catalogue.`)
   const secrets = Object.entries(integration.settings.properties).flatMap(([key, { writeOnly }]) => (writeOnly === true ? [key] : []))
-  return new LoadedIntegration(loadDefinition(integration.directory), settings, new Set(secrets), options.onTokens ?? (() => {}))
+  // Some modules read constants of their environment when they are loaded.
+  const definition = withHostValues({ env: hostSettings(slug).constants ?? {}, aws: null }, () => loadDefinition(integration.directory))
+  useOwnAwsKeys(slug)
+  return new LoadedIntegration(definition, settings, new Set(secrets), options.onTokens ?? (() => {}))
 }
 
 export interface OpenOptions {

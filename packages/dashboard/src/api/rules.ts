@@ -13,7 +13,7 @@ export const FIELDS = {
   paused: { default: false },
   sourceIds: { max: 1000, default: [] },
   'sourceIds[]': { min: 1, max: 100 },
-  'batch.size': { min: 1, max: 1000, default: 1 },
+  'batch.size': { min: 1, max: 5000, default: 1 },
   'batch.bytes': { min: 1, max: 5242880, default: 512000 },
   'batch.lingerMs': { min: 0, max: 60000, default: 1000 },
   'retry.windowMs': { min: 1000, max: 1209600000, default: 14400000 },

@@ -10,6 +10,7 @@ export function segmentEvent(content: SegmentContent, index: number): JsonObject
   const { writeKey: _, _metadata: __, ...item } = itemAt(content, index)
   const { timestamp, originalTimestamp, sentAt, receivedAt } = messageTimes(content, item)
   const context = outboundContext(content, item)
-  const integrations = merged(content.integrations, item['integrations'])
+  // Segment's events always have it, and some definitions require it.
+  const integrations = merged(content.integrations, item['integrations']) ?? {}
   return { ...item, context, integrations, timestamp, originalTimestamp, sentAt, receivedAt }
 }

@@ -242,7 +242,7 @@ export function integrationForm(of: IntegrationSchema): EditForm<Integration, In
     ),
     sections: [],
     descriptions: {
-      batchSize: '1 to 1,000 messages at a time, for actions that send batches.',
+      batchSize: '1 to 5,000 messages at a time, for actions that send batches.',
       timeout: '100 ms to 30 s for an attempt, including all requests of the integration.',
     },
   }

@@ -14,7 +14,6 @@ export const AUTH_NAMES: Readonly<Record<Auth, string>> = {
   custom: 'API key',
   basic: 'User name and password',
   oauth2: 'Your own OAuth app',
-  'oauth-managed': 'Not available',
 }
 
 export function problemText({ available, problem }: Pick<CatalogEntry, 'available' | 'problem'>): string | null {

@@ -50,7 +50,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       auth: {
         placeholder: 'AUTH',
         description: 'List only integrations that authenticate in this way.',
-        values: ['none', 'custom', 'basic', 'oauth2', 'oauth-managed'],
+        values: ['none', 'custom', 'basic', 'oauth2'],
       },
     },
     examples: ['switchyard catalog', 'switchyard catalog analytics'],

@@ -7,20 +7,20 @@ import { listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { INSTALL_HINT, slugsMeant } from './integration-definition.ts'
 
-const AUTHS = ['none', 'custom', 'basic', 'oauth2', 'oauth-managed'] as const
+const AUTHS = ['none', 'custom', 'basic', 'oauth2'] as const
 
 const ENTRY_FIELDS = {
   slug: string({ description: 'Identifies the integration: the value of `integration` in a destination.' }),
   name: string({ description: 'The `integrations` object of a message may refer to the integration by this name.' }),
   description: string(),
-  auth: oneOf(AUTHS, {
-    description:
-      'How the integration authenticates. `oauth-managed` needs an OAuth app that only Segment has, so the integration is not available.',
-  }),
+  auth: oneOf(AUTHS, { description: 'How the integration authenticates. `oauth2` takes an OAuth app of your own.' }),
   actionCount: integer(),
   presetCount: integer({ description: 'The number of subscriptions that the definition suggests.' }),
   batch: boolean({ description: 'Whether at least one action can send several messages in one request.' }),
-  available: boolean({ description: 'Whether a destination can use the integration.' }),
+  available: boolean({
+    description:
+      'Whether a destination can use the integration. False if its tool would get nothing, although messages would count as delivered.',
+  }),
   problem: nullable(
     string({
       description:

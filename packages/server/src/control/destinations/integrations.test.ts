@@ -175,7 +175,7 @@ const BAD: [title: string, body: object, field: string, code?: string][] = [
   ['no integration', { settings: {} }, 'integration'],
   ['an unknown slug', { integration: 'actions-nothing' }, 'integration'],
   ['a slug that leaves the folder', { integration: '../index' }, 'integration'],
-  ['an integration that needs an app of Segment', { integration: 'actions-attio' }, 'integration'],
+  ['an integration that is not available', { integration: 'actions-apolloio' }, 'integration'],
   [
     'OAuth without its fields',
     { integration: 'actions-google-sheets', settings: { oauth: { clientId: 'x' } } },
@@ -314,11 +314,8 @@ test('the catalogue is listed in pages, found by words and by auth, and one inte
   assert.ok(slugs.length > 200 && new Set(slugs).size === slugs.length, String(slugs.length))
   const found = (await call('GET', '/api/catalog?query=slack')).body.data
   assert.deepEqual([found[0].slug, found[0].available], ['actions-slack', true])
-  const managed = (await call('GET', '/api/catalog?auth=oauth-managed&limit=1000')).body.data
-  assert.ok(
-    managed.length > 0 &&
-      managed.every(({ auth, available }: { auth: string; available: boolean }) => auth === 'oauth-managed' && !available),
-  )
+  const withOAuth = (await call('GET', '/api/catalog?auth=oauth2&limit=1000')).body.data
+  assert.ok(withOAuth.length > 30 && withOAuth.every(({ auth }: { auth: string }) => auth === 'oauth2'))
   assert.deepEqual((await call('GET', '/api/catalog?query=no%20such%20tool%20anywhere')).body, { data: [], next: null })
   assert.equal((await call('GET', '/api/catalog?auth=magic')).body.field, 'auth')
   const slack = (await call('GET', '/api/catalog/actions-slack')).body

@@ -1,0 +1,56 @@
+// What the code of one integration sees of its process: environment variables and access keys that belong to that destination. The hosts of
+// different destinations share a process, so a value is not set for the process. It is bound to the asynchronous context of a run, as in
+// AsyncLocalStorage, and whoever reads `process.env` outside of this run, also while it waits for an answer, does not see it.
+
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { JsonObject } from '@switchyard/protocol'
+import { environmentOf } from './host-settings.ts'
+
+export interface AwsKeys {
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken?: string
+}
+
+export interface HostValues {
+  env: Readonly<Record<string, string>>
+  /** Null if the settings have none. */
+  aws: AwsKeys | null
+}
+
+const current = new AsyncLocalStorage<HostValues>()
+let isInstalled = false
+
+export function hostValuesOf(slug: string, settings: Readonly<JsonObject>): HostValues {
+  const { awsAccessKeyId: accessKeyId, awsSecretAccessKey: secretAccessKey, awsSessionToken: sessionToken } = settings
+  const aws =
+    typeof accessKeyId === 'string' && typeof secretAccessKey === 'string'
+      ? { accessKeyId, secretAccessKey, ...(typeof sessionToken === 'string' && sessionToken !== '' && { sessionToken }) }
+      : null
+  return { env: environmentOf(slug, settings), aws }
+}
+
+/** Runs code of the integration that these values belong to. */
+export function withHostValues<T>(values: HostValues, run: () => T): T {
+  installEnvironment()
+  return current.run(values, run)
+}
+
+/** The access keys of the integration whose code is running. */
+export function currentAwsKeys(): AwsKeys | null {
+  return current.getStore()?.aws ?? null
+}
+
+/** `process.env` stays what it is, except that a run also sees its own variables, and only by their names: they cannot be listed. */
+function installEnvironment(): void {
+  if (isInstalled) return
+  isInstalled = true
+  const own = (name: string | symbol): string | undefined => {
+    const env = current.getStore()?.env
+    return env !== undefined && typeof name === 'string' && Object.hasOwn(env, name) ? env[name] : undefined
+  }
+  process.env = new Proxy(process.env, {
+    get: (target, name): unknown => own(name) ?? Reflect.get(target, name),
+    has: (target, name) => own(name) !== undefined || Reflect.has(target, name),
+  })
+}
