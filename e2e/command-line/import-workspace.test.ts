@@ -13,6 +13,7 @@ import { promisify } from 'node:util'
 import {
   destinationOf,
   exportedWorkspace,
+  filterOf,
   pageOf,
   sourceOf,
   subscriptionOf,
@@ -97,7 +98,7 @@ suite('import-workspace', { concurrency: false }, () => {
         ['Broken trigger', 'not_supported'],
       ],
     )
-    assert.match(slack?.subscriptions[1]?.reason ?? '', /subscribe/)
+    assert.match(slack?.subscriptions[1]?.reason ?? '', /^subscribe is not a valid expression/)
     assert.deepEqual(
       report.others.map(({ part, count }) => [part, count]),
       [['warehouses', 1]],
@@ -194,16 +195,79 @@ suite('import-workspace', { concurrency: false }, () => {
 
   test('an export of which everything can be imported exits with 0', async () => {
     const parts = {
-      sources: [sourceOf('src-web', 'all_good', { name: 'All good' })],
-      destinations: [destinationOf('d', 'actions-slack', { name: 'All good in Slack' })],
+      sources: [sourceOf('src-good', 'all_good', { name: 'All good' })],
+      destinations: [destinationOf('d', 'actions-slack', { name: 'All good in Slack', sourceId: 'src-good' })],
       subscriptions: [subscriptionOf('s', 'd', 'postToChannel', { settings: { url: 'https://hooks.example.com', text: 'x' } })],
       filters: [],
     }
     assert.match(await says(service, 'import-workspace', saved('good.json', parts)), /^Created 1 source and 1 destination\.$/m)
-    assert.match(
-      await says(service, 'import-workspace', saved('good.json', parts)),
-      /^Created 0 sources and 0 destinations\. 2 already exist\.$/m,
+    const again = /^Created 0 sources and 0 destinations\. 2 already exist\.$/m
+    assert.match(await says(service, 'import-workspace', saved('good.json', parts)), again)
+    const { data } = await service.api<{ data: { id: string; name: string; origin: string | null }[] }>('/destinations')
+    const { id, origin } = data.find(({ name }) => name === 'All good in Slack') ?? assert.fail()
+    assert.equal(origin, 'segment:d')
+    const rename = (name: string | null, of: string | null): Promise<unknown> =>
+      service.api(`/destinations/${id}`, { method: 'PATCH', body: { ...(name === null ? {} : { name }), origin: of } })
+    await rename('Renamed', origin)
+    assert.match(await says(service, 'import-workspace', saved('good.json', parts)), again, 'it is recognised after it was renamed')
+    // A destination that an earlier version imported has no origin yet: the next run sets it.
+    await rename('All good in Slack', null)
+    assert.match(await says(service, 'import-workspace', saved('good.json', parts)), again)
+    await service.api(`/destinations/${id}`, { method: 'PATCH', body: { name: 'Renamed again' } })
+    assert.match(await says(service, 'import-workspace', saved('good.json', parts)), again)
+  })
+
+  test('a classic Webhooks destination becomes a webhook; a second run after a partial import says what is missing, and exits with 1', async () => {
+    const headers = [{ key: 'X-Team', value: 'shop' }]
+    const parts = {
+      sources: [sourceOf('src-hooked', 'hooked', { name: 'Hooked' })],
+      destinations: [
+        destinationOf('w', 'webhooks', {
+          name: 'Hook',
+          sourceId: 'src-hooked',
+          kind: 'Webhooks',
+          settings: { hooks: [{ hook: 'https://hooks.example.com/x', headers }] },
+        }),
+        destinationOf('p', 'actions-slack', { name: 'Partly', sourceId: 'src-hooked' }),
+      ],
+      subscriptions: [
+        subscriptionOf('s1', 'p', 'postToChannel', { name: 'Bad', trigger: 'type = =' }),
+        subscriptionOf('s2', 'p', 'postToChannel', { name: 'Good', settings: { url: 'https://hooks.example.com', text: 'x' } }),
+        subscriptionOf('s3', 'p', 'postToChannel', { name: 'Worse', trigger: 'nonsense' }),
+      ],
+      filters: [filterOf('f', 'p', 'lowercase(event) = "x"', [{ type: 'DROP' }])],
+    }
+    const first = await run(saved('partial.json', parts))
+    assert.equal(first.code, 1)
+    const { data } = await service.api<{ data: { name: string; type: string; urls?: string[]; headers?: object; enabled: boolean }[] }>(
+      '/destinations',
     )
+    const hook = data.find(({ name }) => name === 'Hook')
+    assert.deepEqual(
+      [hook?.type, hook?.urls, hook?.headers, hook?.enabled],
+      ['webhook', ['https://hooks.example.com/x'], { 'X-Team': 'shop' }, true],
+    )
+    assert.equal(data.find(({ name }) => name === 'Partly')?.enabled, false, 'its filter could not be converted')
+    const partly = first.report.destinations[1]
+    assert.deepEqual(
+      partly?.subscriptions.map(({ name, reason }) => [name, reason?.startsWith('subscribe is not a valid expression') ?? null]),
+      [
+        ['Bad', true],
+        ['Good', null],
+        ['Worse', true],
+      ],
+    )
+    const second = await run(saved('partial.json', parts))
+    assert.equal(second.code, 1)
+    assert.deepEqual(
+      second.report.destinations[1]?.subscriptions.map(({ name, outcome }) => [name, outcome]),
+      [
+        ['Bad', 'not_supported'],
+        ['Good', 'exists'],
+        ['Worse', 'not_supported'],
+      ],
+    )
+    assert.match(second.report.destinations[1]?.notes.join() ?? '', /Its filter Filter f cannot be converted/)
   })
 
   test('a hostile file is rejected with exit code 2, and changes nothing', async () => {

@@ -9,6 +9,7 @@ export const FIELDS = {
   name: { min: 1, max: 100 },
   aliases: { max: 100, default: [] },
   'aliases[]': { min: 1, max: 200 },
+  origin: { min: 1, max: 300, default: null },
   enabled: { default: true },
   paused: { default: false },
   sourceIds: { max: 1000, default: [] },

@@ -15,6 +15,8 @@ export interface CommonDestination {
   name: string
   /** More names by which the `integrations` object of a message may refer to it. Missing in destinations that earlier versions stored. */
   aliases?: readonly string[]
+  /** What it was imported from, such as `segment:` and its id there. Missing in destinations that earlier versions stored. */
+  origin?: string | null
   /** A disabled destination gets no new deliveries, and its pending deliveries wait until it is enabled. */
   enabled: boolean
   /** A paused destination gets new deliveries as usual, but no attempts are made until it is resumed. */

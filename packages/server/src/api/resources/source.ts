@@ -1,7 +1,7 @@
 // A source, described once: an application or website that sends messages.
 
 import { array, boolean, invalidField, nullable, object, oneOf, optional, type Schema, string, time, withDefault } from '../schema.ts'
-import { displayName, urlSafeId } from './names.ts'
+import { displayName, ORIGIN, urlSafeId } from './names.ts'
 import { MAX_PATH_LENGTH, PRIVACY_ACTIONS, type PrivacyRule, ruleProblem } from './privacy-path.ts'
 import { addedLater, readOnly, resource, type Stored } from './resource.ts'
 
@@ -57,6 +57,7 @@ export const SOURCE = resource(
           'The write keys with which senders identify the source. Viewers, who cannot send, get only the last characters of each key, after `…`.',
       }),
     },
+    origin: addedLater(withDefault(nullable(ORIGIN), null)),
     privacy: addedLater({ create: withDefault(PRIVACY, []), patch: nullable(PRIVACY), view: PRIVACY }),
     builtIn: addedLater(
       readOnly(

@@ -262,6 +262,7 @@ async function show({ json, out }: Call, destination: JsonObject): Promise<void>
   showFacts(out, [
     ['id', id],
     ['name', name],
+    ['imported from', destination['origin'] ?? undefined],
     ['aliases', listed(destination['aliases'])],
     ['enabled', enabled],
     ['paused', paused],

@@ -5,13 +5,15 @@
 import { statSync } from 'node:fs'
 import type { JsonObject } from '@switchyard/protocol'
 import { isObject } from '../../api/configuration-export.ts'
-import { counted } from '../../api/counted.ts'
 import { type Call, type Command, CommandProblem, EXIT, type ExitCode, UsageProblem } from '../line/command.ts'
 import { readEnvironment, readFileText, readObjectFile } from '../line/input.ts'
+import { at } from '../line/references.ts'
 import { type Api, ApiProblem } from '../service/api.ts'
+import { type Existing, ORIGIN_PREFIX, type PlannedDestination, type Secrets, type WorkspacePlan } from './planned-workspace.ts'
 import { readCatalog } from './workspace-catalog.ts'
 import { parseWorkspace } from './workspace-export.ts'
-import { type Existing, type PlannedDestination, planWorkspace, type Secrets, type WorkspacePlan } from './workspace-plan.ts'
+import { planWorkspace } from './workspace-plan.ts'
+import { report } from './workspace-report.ts'
 
 const MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -41,9 +43,9 @@ export const importWorkspace: Command = {
     )
     const secrets = await readSecrets(call)
     const plan = planWorkspace(workspace, existing, catalog, secrets)
+    const names = new Set([...plan.destinations, ...workspace.destinations].map(({ name }) => name))
     for (const name of secrets.keys())
-      if (!plan.destinations.some((destination) => destination.name === name))
-        throw new UsageProblem(`--secrets: the export has no destination with the name ${name}.`)
+      if (!names.has(name)) throw new UsageProblem(`--secrets: the export has no destination with the name ${name}.`)
     await checkPlan(call.api, plan)
     const dryRun = call.has('dry-run')
     try {
@@ -65,17 +67,27 @@ async function readExport(path: string): Promise<string> {
 
 async function readExisting(api: Api): Promise<Existing> {
   const sources: Existing['sources'][number][] = []
-  for await (const { id, name, writeKeys } of api.all('/api/sources'))
-    sources.push({ id: String(id), name: String(name), writeKeys: (writeKeys ?? []) as string[] })
+  for await (const { id, name, origin, writeKeys } of api.all('/api/sources'))
+    sources.push({ id: String(id), name: String(name), origin: textOrNull(origin), writeKeys: (writeKeys ?? []) as string[] })
   const destinations: Existing['destinations'][number][] = []
-  for await (const { name, integration, aliases, integrationName, integrationAliases, conditionalFilters } of api.all('/api/destinations'))
+  for await (const shown of api.all('/api/destinations')) {
+    const { id, name, origin, type, integration, aliases, integrationName, integrationAliases, subscriptions, conditionalFilters } = shown
     destinations.push({
+      id: String(id),
       name: String(name),
+      origin: textOrNull(origin),
+      type,
       integration,
-      conditionalFilters: (conditionalFilters ?? []) as Existing['destinations'][number]['conditionalFilters'],
       names: [name, integrationName, aliases, integrationAliases].flat().filter((each) => typeof each === 'string'),
+      subscriptions: ((subscriptions ?? []) as { name: string }[]).map((subscription) => subscription.name),
+      conditionalFilters: (conditionalFilters ?? []) as Existing['destinations'][number]['conditionalFilters'],
     })
+  }
   return { sources, destinations }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
 }
 
 async function readSecrets(call: Call): Promise<Secrets> {
@@ -124,7 +136,9 @@ async function checkPlan(api: Api, plan: WorkspacePlan): Promise<void> {
         break
       }
       const rejected = index === undefined ? destination : (created[Number(index)] ?? destination)
-      Object.assign(rejected, { outcome: 'not_supported', reason: problem.message })
+      // The index counts only the subscriptions that are left, so it is not the one in the export.
+      const reason = rejected === destination ? problem.message : problem.message.replace(/^subscriptions\[\d+\](?:\.|\s+)/, '')
+      Object.assign(rejected, { outcome: 'not_supported', reason })
       if (rejected === destination) break
     }
   }
@@ -134,9 +148,20 @@ async function checkPlan(api: Api, plan: WorkspacePlan): Promise<void> {
       Object.assign(destination, { outcome: 'not_supported', reason: `Its source ${destination.source.name} is not imported.` })
 }
 
-function bodyOf({ name, aliases, enabled, integration, settings, subscriptions, conditionalFilters }: PlannedDestination): object {
+function bodyOf({
+  type,
+  name,
+  aliases,
+  segmentId,
+  enabled,
+  integration,
+  settings,
+  subscriptions,
+  conditionalFilters,
+}: PlannedDestination): object {
   const created = subscriptions.flatMap(({ outcome, body }) => (outcome === 'create' ? [body] : []))
-  return { type: 'integration', integration, name, aliases, enabled, settings, subscriptions: created, conditionalFilters }
+  const own = type === 'webhook' ? settings : { integration, settings, subscriptions: created }
+  return { type, name, aliases, origin: ORIGIN_PREFIX + segmentId, enabled, conditionalFilters, ...own }
 }
 
 async function createAll({ api, signal }: Call, { sources, destinations }: WorkspacePlan): Promise<void> {
@@ -154,11 +179,14 @@ async function createAll({ api, signal }: Call, { sources, destinations }: Works
     }
   }
   for (const source of sources) {
+    if (source.adopts) await api.patch(at`/api/sources/${source.id ?? ''}`, { origin: ORIGIN_PREFIX + source.segmentId })
     if (source.outcome !== 'create') continue
     const answer = await create('/api/sources', source, source.body)
     if (answer !== null) source.id = String(answer['id'])
   }
   for (const destination of destinations) {
+    if (destination.adopts)
+      await api.patch(at`/api/destinations/${destination.id ?? ''}`, { origin: ORIGIN_PREFIX + destination.segmentId })
     if (destination.outcome !== 'create') continue
     const sourceId = destination.source?.id ?? null
     if (sourceId === null) Object.assign(destination, { outcome: 'failed', reason: 'Its source could not be created.' })
@@ -174,93 +202,4 @@ function exitOf({ sources, destinations, others }: WorkspacePlan, dryRun: boolea
     all.every(({ outcome, notes }) => (outcome === 'exists' || outcome === 'created') && notes.length === 0) &&
     destinations.every(({ subscriptions }) => subscriptions.every(({ reason, notes }) => reason === null && notes.length === 0))
   return isComplete ? EXIT.ok : EXIT.failed
-}
-
-const SIGNS = {
-  create: ['green', '+'],
-  created: ['green', '+'],
-  exists: ['dim', '='],
-  needs_secrets: ['yellow', '?'],
-  not_supported: ['red', '!'],
-  failed: ['red', '!'],
-} as const
-
-function report(call: Call, plan: WorkspacePlan, dryRun: boolean): void {
-  const { out } = call
-  const secrets = Object.fromEntries(
-    plan.destinations.filter(({ outcome }) => outcome === 'needs_secrets').map(({ name, secrets: keys }) => [name, templateOf(keys)]),
-  )
-  if (call.json) return out.json(jsonOf(plan, secrets, dryRun))
-  const line = ({ outcome, reason }: { outcome: keyof typeof SIGNS; reason: string | null }, text: string, indent = ''): void => {
-    const [style, sign] = SIGNS[outcome]
-    const after = outcome === 'exists' ? ': already exists' : reason === null ? '' : `: ${reason}`
-    out.line(`${indent}${out.paint(style, `${sign} ${text}`)}${after}`)
-  }
-  const notes = (sentences: readonly string[], indent: string): void => {
-    for (const sentence of sentences) out.line(`${indent}${out.paint('yellow', '!')} ${sentence}`)
-  }
-  for (const source of plan.sources) {
-    line(source, `source ${source.name}`)
-    notes(source.notes, '    ')
-  }
-  for (const destination of plan.destinations) {
-    const { name, integration, source } = destination
-    line(destination, `destination ${name} (${integration}${source === null ? '' : `, from ${source.name}`})`)
-    notes(destination.notes, '    ')
-    for (const subscription of destination.subscriptions) {
-      line(subscription, `subscription ${subscription.name}`, '    ')
-      notes(subscription.notes, '        ')
-    }
-  }
-  for (const { part, count, reason } of plan.others) line({ outcome: 'not_supported', reason }, `${part} (${count})`)
-  if (Object.keys(secrets).length > 0) {
-    out.line('The export does not contain secrets. Save this as a file, fill in the values, and run the command again with --secrets FILE:')
-    out.text(JSON.stringify(secrets, null, 2))
-  }
-  out.line(summaryOf(plan, dryRun))
-}
-
-function templateOf(keys: readonly string[]): Record<string, unknown> {
-  return Object.fromEntries(keys.map((key) => [key, key === 'oauth' ? { clientId: '…', clientSecret: '…', refreshToken: '…' } : '…']))
-}
-
-function summaryOf(plan: WorkspacePlan, dryRun: boolean): string {
-  const all = [...plan.sources, ...plan.destinations]
-  const count = (list: readonly { outcome: string }[], ...outcomes: string[]): number =>
-    list.filter(({ outcome }) => outcomes.includes(outcome)).length
-  const made = dryRun ? 'create' : 'created'
-  const created = `${counted(count(plan.sources, made), 'source')} and ${counted(count(plan.destinations, made), 'destination')}`
-  return [
-    dryRun ? `Would create ${created}.` : `Created ${created}.`,
-    ...sentence(count(all, 'exists'), 'already exist'),
-    ...sentence(count(all, 'needs_secrets'), 'need secrets'),
-    ...sentence(count(all, 'not_supported', 'failed'), 'cannot be imported'),
-  ].join(' ')
-}
-
-function sentence(count: number, what: string): string[] {
-  return count === 0
-    ? []
-    : [`${count} ${count === 1 ? what.replace(/^already exist$/, 'already exists').replace(/^need /, 'needs ') : what}.`]
-}
-
-function jsonOf({ sources, destinations, others }: WorkspacePlan, secrets: object, dryRun: boolean): object {
-  return { dryRun, sources: sources.map(withoutBody), destinations: destinations.map(destinationJson), others, secrets }
-}
-
-function destinationJson(destination: PlannedDestination): object {
-  const { enabled, settings: _, conditionalFilters, source, secrets: missingSecrets, subscriptions, ...shown } = destination
-  return {
-    ...shown,
-    enabled,
-    conditionalFilters,
-    source: source?.name ?? null,
-    missingSecrets,
-    subscriptions: subscriptions.map(withoutBody),
-  }
-}
-
-function withoutBody<T extends { body: object }>(planned: T): Omit<T, 'body'> {
-  const { body: _, ...shown } = planned
-  return shown
 }

@@ -17,6 +17,7 @@ test('pages of answers are joined; what is not known is counted', () => {
     enabled: true,
     writeKeys: ['key-of-web_shop'],
     kind: 'Javascript',
+    categories: ['Website'],
     isCloudEventSource: false,
   })
   assert.equal(destinations[1]?.name, 'Amplitude (Actions)', 'a destination without a name has the name of its integration')

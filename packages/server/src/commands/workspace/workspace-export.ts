@@ -11,7 +11,9 @@ export interface ExportedSource {
   writeKeys: readonly string[]
   /** The kind of source, such as "Javascript". */
   kind: string
-  /** Whether a cloud application sends to it, instead of a client library. */
+  /** The categories of its kind, such as "Website" or "Warehouse". */
+  categories: readonly string[]
+  /** Whether a cloud application sends events to it, instead of a client library. */
   isCloudEventSource: boolean
 }
 
@@ -20,14 +22,15 @@ export interface ExportedDestination {
   name: string
   enabled: boolean
   sourceId: string
-  /** The slug of the integration. */
+  /** The slug and the id of the integration in Segment's catalogue. */
   slug: string
+  catalogId: string
   /** The name of the integration. */
   kind: string
   /** This name and those that the integration had before. Keys of `integrations` may use any of them. */
   publishedNames: readonly string[]
   settings: Readonly<Record<string, unknown>>
-  /** The actions of the integration, and where each one runs: `cloud` or `web`. Empty for a classic destination. */
+  /** The actions of the integration, and where each one runs: `cloud`, `web` or `mobile`. Empty for a classic destination. */
   platforms: ReadonlyMap<string, string>
 }
 
@@ -68,6 +71,8 @@ export interface Workspace {
   subscriptions: ReadonlyMap<string, readonly ExportedSubscription[]>
   /** By the id of the destination. Null if the export has no answers about filters, so that it is not known whether there are any. */
   filters: ReadonlyMap<string, readonly ExportedFilter[]> | null
+  /** The names of destination functions, by their id in Segment's catalogue. */
+  functions: ReadonlyMap<string, string>
   /** Other lists in the export, such as warehouses, and how many entries each has. */
   others: ReadonlyMap<string, number>
 }
@@ -86,6 +91,7 @@ export function parseWorkspace(text: string, path: string): Workspace {
   const destinations = new Map<string, ExportedDestination>()
   const subscriptions = new Map<string, ExportedSubscription>()
   const filters = new Map<string, ExportedFilter>()
+  const functions = new Map<string, string>()
   let hasFilters = false
   const others = new Map<string, number>()
   // An entry can be on two pages if the workspace changed while it was exported.
@@ -101,7 +107,11 @@ export function parseWorkspace(text: string, path: string): Workspace {
       else if (part === 'filters') {
         hasFilters = true
         for (const entry of data.list(part)) add(filters, parseFilter(entry))
-      } else if (data.length(part) > 0) others.set(part, (others.get(part) ?? 0) + data.length(part))
+      } else if (data.length(part) > 0) {
+        if (part === 'functions')
+          for (const entry of data.list(part)) functions.set(entry.text('catalogId', ''), entry.text('displayName', 'It'))
+        others.set(part, (others.get(part) ?? 0) + data.length(part))
+      }
     }
   }
   if (sources.size === 0 && destinations.size === 0)
@@ -112,6 +122,7 @@ export function parseWorkspace(text: string, path: string): Workspace {
     sources: [...sources.values()],
     destinations: [...destinations.values()],
     subscriptions: byDestination(subscriptions.values()),
+    functions,
     filters: hasFilters ? byDestination(filters.values()) : null,
     others,
   }
@@ -133,6 +144,7 @@ function parseSource(source: Fields): ExportedSource {
     enabled: source.boolean('enabled', true),
     writeKeys: source.texts('writeKeys'),
     kind: metadata.text('name', ''),
+    categories: metadata.texts('categories'),
     isCloudEventSource: metadata.boolean('isCloudEventSource', false),
   }
 }
@@ -146,10 +158,11 @@ function parseDestination(destination: Fields): ExportedDestination {
     enabled: destination.boolean('enabled', true),
     sourceId: destination.text('sourceId'),
     slug: metadata.text('slug'),
+    catalogId: metadata.text('id', ''),
     kind,
     publishedNames: [...new Set([kind, ...metadata.texts('previousNames')])].filter((name) => name.trim() !== ''),
     settings: destination.object('settings').value,
-    platforms: new Map(metadata.list('actions').map((action) => [action.text('slug'), action.text('platform', '')])),
+    platforms: new Map(metadata.list('actions').map((action) => [action.text('slug'), action.text('platform', '').toLowerCase()])),
   }
 }
 

@@ -18,6 +18,7 @@ test('a destination is created with the documented defaults', async (t) => {
     name: 'Hook',
     enabled: true,
     aliases: [],
+    origin: null,
     paused: false,
     sourceIds: [],
     urls: ['https://example.com/hook'],

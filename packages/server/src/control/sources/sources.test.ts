@@ -8,7 +8,7 @@ test('a source is created with defaults and a generated write key', async (t) =>
   const { status, body } = await call('POST', '/api/sources', { name: 'Shop' })
   assert.equal(status, 201)
   const { id, createdAt, writeKeys, ...rest } = body
-  assert.deepEqual(rest, { name: 'Shop', description: null, enabled: true, requireOAuth: false, privacy: [], builtIn: false })
+  assert.deepEqual(rest, { name: 'Shop', description: null, enabled: true, requireOAuth: false, origin: null, privacy: [], builtIn: false })
   assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000)
   assert.equal(writeKeys.length, 1)
   assert.match(writeKeys[0], /^[A-Za-z0-9_-]{32}$/)

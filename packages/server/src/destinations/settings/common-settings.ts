@@ -2,7 +2,7 @@
 // error message here may quote a value, because it may be a secret.
 
 import { MESSAGE_TYPES } from '@switchyard/protocol'
-import { nameProblem } from '../../api/resources/names.ts'
+import { nameProblem, ORIGIN } from '../../api/resources/names.ts'
 import { addedLater, readOnly, resource } from '../../api/resources/resource.ts'
 import { array, boolean, integer, nullable, object, oneOf, patchOf, type Schema, string, time, withDefault } from '../../api/schema.ts'
 import { NO_FILTER } from '../../model/configuration.ts'
@@ -88,6 +88,7 @@ export const COMMON_SETTINGS = resource(
         [],
       ),
     ),
+    origin: addedLater(withDefault(nullable(ORIGIN), null)),
     enabled: withDefault(
       boolean({
         description: 'If false, new messages are not sent to the destination, and its pending deliveries wait until it is enabled again.',

@@ -18,6 +18,7 @@ const SAVED: Webhook = {
   type: 'webhook',
   name: 'Warehouse',
   aliases: [],
+  origin: null,
   enabled: true,
   paused: false,
   sourceIds: ['src_1'],
