@@ -120,7 +120,7 @@ const RULES: Rule[] = [
     may: [
       ...server,
       /^server\/commands\//,
-      /^server\/(app|installation\/(command-form|listening|maintenance|install-integrations|integrations-package|processes\/[^/]+))\.ts$/,
+      /^server\/(app|installation\/(command-form|listening|maintenance|install-integrations|integrations-catalog|integrations-package|processes\/[^/]+))\.ts$/,
       /^@switchyard\/node$/,
       /^yaml$/,
       /^undici$/,

@@ -9,12 +9,14 @@
 import { type App, type AppParts, createApp } from '../../packages/server/src/app.ts'
 import { readConfig } from '../../packages/server/src/config.ts'
 import { createLog } from '../../packages/server/src/logging/log.ts'
-import { newStoreLocation } from '../../packages/server/src/store/fixtures/test-store.ts'
+import { newStoreLocation, type StoreLocation } from '../../packages/server/src/store/fixtures/test-store.ts'
 import { type Clock, createClock, LONGEST_PAUSE_MS } from '../../packages/server/src/timing/clock.ts'
 import { callControl, TOKEN } from './service.ts'
 
-export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca' | 'onRoute' | 'bodyTimeoutMs' | 'integrations'> {
+export interface InProcessOptions extends Pick<AppParts, 'lookup' | 'ca' | 'onRoute' | 'bodyTimeoutMs' | 'integrations' | 'catalog'> {
   host?: string
+  /** Where its store is, which is kept; by default a new one, which is removed. */
+  place?: Pick<StoreLocation, 'env'>
   allowAddresses?: string
   /** Stops the wall clock at this time. Timers go on. */
   wallMs?: number
@@ -32,8 +34,9 @@ export interface InProcessService extends AsyncDisposable {
 }
 
 export async function startInProcess(options: InProcessOptions = {}): Promise<InProcessService> {
-  const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca, onRoute, bodyTimeoutMs, integrations, onLog } = options
-  const place = await newStoreLocation()
+  const { host = '127.0.0.1', allowAddresses, wallMs, lookup, ca, onRoute, bodyTimeoutMs, integrations, catalog, onLog } = options
+  const own = options.place === undefined ? await newStoreLocation() : null
+  const env = (options.place ?? own)?.env
   let aheadMs = 0
   let scheduleAheadMs = 0
   const clock = (scheduleStartMs: number): Clock => {
@@ -51,7 +54,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     const read = readConfig({
       SWITCHYARD_HOST: host,
       SWITCHYARD_PORT: '0',
-      ...place.env,
+      ...env,
       SWITCHYARD_ADMIN_TOKEN: TOKEN,
       ...(allowAddresses === undefined ? {} : { SWITCHYARD_ALLOW_ADDRESSES: allowAddresses }),
     })
@@ -64,6 +67,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
       ...(onRoute ? { onRoute } : {}),
       ...(bodyTimeoutMs ? { bodyTimeoutMs } : {}),
       ...(integrations ? { integrations } : {}),
+      ...(catalog ? { catalog } : {}),
     })
   }
 
@@ -91,7 +95,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
     },
     async [Symbol.asyncDispose]() {
       await app.close()
-      await place.remove()
+      await own?.remove()
     },
   }
   return service

@@ -13,7 +13,7 @@ import { type ObservationParts, Observations, type Observed } from './observatio
 import type { Rule, RuleVerdict } from './rules/rule.ts'
 import { RULES } from './rules/rules.ts'
 
-export interface AlertParts extends Pick<ObservationParts, 'failureOf' | 'violations' | 'storePath' | 'quarantineDays'> {
+export interface AlertParts extends Pick<ObservationParts, 'failureOf' | 'holdOf' | 'violations' | 'storePath' | 'quarantineDays'> {
   store: Store
   clock: Pick<Clock, 'wallMs'>
   route: MessageContext['route']

@@ -7,6 +7,7 @@ import { type Store, SYSTEM_SOURCE } from '../store/store.ts'
 import type { Backlog } from './rules/backlog-growing.ts'
 import type { Expiries } from './rules/deliveries-expired.ts'
 import type { DestinationOutcomes } from './rules/destination-failing.ts'
+import type { DestinationHold } from './rules/destination-held.ts'
 import type { Disk } from './rules/disk-almost-full.ts'
 import type { Rejections } from './rules/messages-rejected.ts'
 import type { NodePresence } from './rules/node-lost.ts'
@@ -30,6 +31,8 @@ export interface ObservationParts {
   store: Pick<Store, 'books' | 'configuration' | 'nodes' | 'documents' | 'quarantine'>
   /** Why the last attempt of this node to a destination failed. */
   failureOf: (destinationId: string) => string | null
+  /** Why a node holds the deliveries of a destination. */
+  holdOf: (destinationId: string) => DestinationHold['hold']
   /** The violations of tracking plans by source id; sources without any are missing. */
   violations: (nowMs: number) => Promise<ReadonlyMap<string, Omit<PlanViolations, 'nowMs'>>>
   /** The file of a SQLite store; null for PostgreSQL. */
@@ -39,7 +42,7 @@ export interface ObservationParts {
   startedAtMs: number
 }
 
-export type AboutDestination = DestinationOutcomes & Expiries & Backlog
+export type AboutDestination = DestinationOutcomes & DestinationHold & Expiries & Backlog
 export type AboutSource = SourceTraffic & Rejections & PlanViolations
 export type AboutService = Disk & Quarantine
 export type About = AboutDestination | AboutSource | AboutService | NodePresence
@@ -118,7 +121,7 @@ export class Observations {
   }
 
   async #aboutDestinations(nowMs: number): Promise<Observed[]> {
-    const { store, failureOf } = this.#parts
+    const { store, failureOf, holdOf } = this.#parts
     // Failures of messages about the service cause no messages about the service.
     const watched = [...store.configuration().destinations.values()].filter(({ sourceIds }) => sourceIds.some((id) => id !== SYSTEM_SOURCE))
     const ids = watched.map(({ id }) => id)
@@ -135,6 +138,7 @@ export class Observations {
         isActive: enabled && !paused,
         isFailing: isFailing(own),
         reason: failureOf(id),
+        hold: holdOf(id),
         pendingNow: pending.get(id) ?? 0,
         pending: this.#pendingOf(id, pending.get(id) ?? 0, nowMs),
         oldestPendingAtMs: oldest.get(id) ?? null,

@@ -2,6 +2,7 @@
 
 export const RULE_IDS = [
   'destination_failing',
+  'destination_held',
   'deliveries_expired',
   'backlog_growing',
   'source_silent',

@@ -12,6 +12,7 @@ import { tail } from './history/tail.ts'
 import { importCommand } from './import/import.ts'
 import { backup } from './installation/backup.ts'
 import { catalogInstall } from './installation/catalog-install.ts'
+import { catalogUpgrade } from './installation/catalog-upgrade.ts'
 import { doctor } from './installation/doctor.ts'
 import { migrateStore } from './installation/migrate-store.ts'
 import { rotateKey } from './installation/rotate-key.ts'
@@ -34,7 +35,7 @@ import { importWorkspace } from './workspace/import-workspace.ts'
 export const SECTIONS: readonly Section[] = [
   {
     title: 'Service',
-    commands: [serve, doctor, backup, rotateKey, migrateStore, catalogInstall],
+    commands: [serve, doctor, backup, rotateKey, migrateStore, catalogInstall, catalogUpgrade],
   },
   {
     title: 'Messages',

@@ -21,6 +21,7 @@ import { IngestPacing } from '../timing/ingest-pacing.ts'
 import { type SetTimer, systemTimer } from '../timing/timers.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
 import type { BreakerState, DeliveryEvents } from './events/events.ts'
+import type { Hold } from './lanes/gate.ts'
 import type { Failure, HealthSummary } from './lanes/health.ts'
 import { Lane, type LaneDeps } from './lanes/lane.ts'
 import { type LaneState, Peers } from './lanes/peers.ts'
@@ -47,6 +48,8 @@ export interface DeliveryOptions {
   memory?: Memory
   pacing?: IngestPacing
   shown?: ShownRequests
+  /** Why this node does not send to a destination for now. Asked again after holdsChanged(). */
+  holdOf?: (destination: Destination) => Hold | null
 }
 
 export interface DestinationHealth extends HealthSummary {
@@ -56,6 +59,8 @@ export interface DestinationHealth extends HealthSummary {
   inFlight: number
   /** In schedule time; null if nothing is waiting. */
   nextAttemptAtMs: number | null
+  /** Why at least one node holds its deliveries; null if none does. */
+  held: string | null
   /** Why the latest attempt of this node failed; null if it succeeded, or there was none. */
   failure: Failure | null
   urls: readonly (HealthSummary & { url: string; inFlight: number })[]
@@ -108,7 +113,19 @@ export class Delivery {
       for (const lane of this.#lanes.values()) lane.storeStateChanged(isFailing)
     })
     this.#options = options
-    this.#deps = { store: store.delivery, senders, slots, memory, clock, setTimer, random, events, pacing, storeState }
+    this.#deps = {
+      store: store.delivery,
+      senders,
+      slots,
+      memory,
+      clock,
+      setTimer,
+      random,
+      events,
+      pacing,
+      storeState,
+      holdOf: options.holdOf ?? (() => null),
+    }
     this.#shown = options.shown ?? new ShownRequests(() => new ThreadTransformer())
     this.#peers = store.nodes === undefined ? null : this.#createPeers(store.nodes)
     store.delivery.attach(this.#consumer())
@@ -137,6 +154,17 @@ export class Delivery {
         lane.update(destination)
       }
     }
+  }
+
+  /** What `holdOf` returns may have changed. */
+  holdsChanged(): void {
+    for (const lane of this.#lanes.values()) lane.holdChanged()
+  }
+
+  /** Why a node holds the deliveries of a destination; null if none does. The problem is null while this node still finds out. */
+  hold(destinationId: string): Hold | null {
+    const held = this.health(destinationId)?.held ?? null
+    return held === null ? (this.#lanes.get(destinationId)?.hold ?? null) : { problem: held }
   }
 
   #consumer(): ShipmentConsumer {
@@ -182,7 +210,7 @@ export class Delivery {
   #stateOf(lane: Lane): LaneState {
     const { breaker, inFlight, nextAttemptAtMs } = lane.state
     const nextInMs = nextAttemptAtMs === null ? null : Math.max(0, nextAttemptAtMs - this.#deps.clock.scheduleMs())
-    return { breaker, inFlight, nextInMs, ...lane.report }
+    return { breaker, inFlight, nextInMs, held: lane.hold?.problem ?? null, ...lane.report }
   }
 
   /** The state of each destination on this node, without values that are expensive to compute. */
@@ -200,10 +228,10 @@ export class Delivery {
     const targets = kindOf(lane.destination).targets(lane.destination)
     const urls = targets.map((url) => Object.assign({ url, inFlight: lane.inFlightAt(url) }, lane.health.of(url)))
     const { failure } = lane.health
-    if (this.#peers === null) return { ...lane.state, ...lane.health.all(), failure, urls }
-    const { breaker, inFlight, nextInMs } = this.#peers.combine(destinationId, this.#stateOf(lane))
+    if (this.#peers === null) return { ...lane.state, ...lane.health.all(), held: lane.hold?.problem ?? null, failure, urls }
+    const { breaker, inFlight, nextInMs, held } = this.#peers.combine(destinationId, this.#stateOf(lane))
     const nextAttemptAtMs = nextInMs === null ? null : this.#deps.clock.scheduleMs() + nextInMs
-    return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, ...lane.health.all(), failure, urls }
+    return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, held, ...lane.health.all(), failure, urls }
   }
 
   /** Sends a message to each URL once, immediately, bypassing the queue and the breaker. Nothing is stored. For an integration, each attempt is a request of its own. */

@@ -52,6 +52,36 @@ test('a node never has more requests in flight than its share, and uses a larger
   await rig.stop()
 })
 
+test('what a node holds stays in the store, other nodes are told why, and it is sent when the reason is gone', async (t) => {
+  const nodes = new TwoNodes()
+  let hold: { problem: string | null } | null = { problem: null }
+  const rig = await startRig(t, { nodes, holdOf: () => hold })
+  const receiver = await rig.receiver()
+  const destination = await rig.destination('one', { urls: [receiver.url] })
+  await rig.accept([destination], 2)
+  nodes.heartbeat()
+  assert.deepEqual([rig.delivery.hold(destination.id), rig.delivery.health(destination.id)?.held], [{ problem: null }, null])
+  hold = { problem: 'An action is gone.' }
+  rig.delivery.holdsChanged()
+  nodes.heartbeat()
+  const [reported] = Object.values(nodes.announced.get('lanes') as Record<string, unknown[]>)
+  assert.equal(reported?.[6], 'An action is gone.')
+  assert.equal(rig.delivery.health(destination.id)?.held, 'An action is gone.')
+  assert.equal(rig.claims.length, 0)
+  // Another node may hold it for a reason of its own; a report of an earlier version has no such field.
+  nodes.doc = { lanes: { [destination.id]: ['c', 0, null, null, null, null, 'Not installed.'], other: ['c', 0, null, null, null, null] } }
+  hold = null
+  rig.delivery.holdsChanged()
+  nodes.heartbeat()
+  assert.deepEqual(rig.delivery.hold(destination.id), { problem: 'Not installed.' })
+  await rig.untilLedger(destination, { delivered: 2, pending: 0 })
+  nodes.doc = {}
+  nodes.heartbeat()
+  assert.equal(rig.delivery.hold(destination.id), null)
+  await rig.untilIdle()
+  await rig.stop()
+})
+
 test('a node without a share leaves the shipments in the store, and claims them when it gets a share', async (t) => {
   const rig = await startRig(t)
   const receiver = await rig.receiver()

@@ -37,6 +37,7 @@ export function createBackgroundWork(
     clock,
     route: routeMessages,
     failureOf: (destinationId) => delivery.health(destinationId)?.failure?.reason ?? null,
+    holdOf: (destinationId) => delivery.hold(destinationId),
     violations: (nowMs) => observer.recentViolations(nowMs),
     storePath: path,
     quarantineDays: config.quarantineDays,

@@ -82,14 +82,14 @@ function registerMetrics(app: FastifyInstance, { core: { observer, access, deliv
 }
 
 function registerControlApi(app: FastifyInstance, service: Service) {
-  const { core, work, config } = service
+  const { core, work, config, parts } = service
   const { store, clock, delivery, observer, plans, access, privacy } = core
   return registerControl(app, {
     store,
     clock,
     delivery,
     checkCode: (code) => work.transformer.check(code),
-    catalog: () => openCatalog(integrationsFolder(config)),
+    catalog: parts.catalog ?? (() => openCatalog(integrationsFolder(config))),
     route: routeMessages,
     operatorTools: operatorTools(service),
     catalogInstaller: work.catalogInstaller,

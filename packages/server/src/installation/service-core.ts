@@ -7,6 +7,7 @@ import { VERSION } from '../api/version.ts'
 import { type Config, isLoopback } from '../config.ts'
 import { generateToken, loadAdminToken } from '../control/access/admin-token.ts'
 import { type AttemptListener, createAccess, type TrustedProxies } from '../control/access/authorize.ts'
+import type { OpenCatalog } from '../control/routes/route.ts'
 import { Delivery } from '../delivery/delivery.ts'
 import type { HostOptions } from '../delivery/link/host-channel.ts'
 import { openInlineSender, openSenderThreads } from '../delivery/open-senders.ts'
@@ -23,7 +24,9 @@ import { SecretBoxError } from '../secrets/secret-box.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { type Clock, createClock } from '../timing/clock.ts'
 import { IngestPacing } from '../timing/ingest-pacing.ts'
+import { DefinitionHolds } from './definition-holds.ts'
 import { findOrCreateFirstSource } from './first-source.ts'
+import { openCatalog } from './integrations-catalog.ts'
 import { codeFolders, findIntegrationsPackage, integrationsFolder } from './integrations-package.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './open-store.ts'
 import { coresForThisProcess } from './processes/process-count.ts'
@@ -40,6 +43,8 @@ export interface AppParts {
   random?: () => number
   /** The folder of the integrations package, with a slash at the end. */
   integrations?: URL
+  /** Its catalogue, with which destinations are compared. */
+  catalog?: OpenCatalog
   /** The timeout for receiving the body of a request. */
   bodyTimeoutMs?: number
   /** Aborts waiting for a store that does not respond at startup. */
@@ -80,26 +85,45 @@ export async function openServiceCore(config: Config, log: Log, parts: AppParts)
   const plans = followPlans(store, log)
   const observer = createObserver({ store, clock, log, metrics, version: VERSION, eventCatalog: config.eventCatalog === 'on', plans })
   const pacing = new IngestPacing()
-  const delivery = new Delivery({
+  const holds = createHolds(config, log, store, parts, () => delivery.holdsChanged())
+  const delivery: Delivery = new Delivery({
     store,
+    holdOf: holds.holdOf,
     senders: openSenders(config, log, { parts, clock, hosts, guard: allowed }),
     clock,
     events: observer.delivery,
     pacing,
     ...(parts.random ? { random: parts.random } : {}),
   })
+  store.onConfiguration(() => void holds.follow())
+  void holds.follow()
   const proxies = createProxies(config.trustedProxies, config.publicUrl)
   // PostgreSQL may become unavailable again right after it was opened, so retry. Retrying does not make a SQLite file writable.
   const retry: Retry = path === null ? (ask) => retryWhileUnavailable(ask, place, { log, stopping: parts.stopping }) : (ask) => ask()
   const initialized = await initializeStore(store, config, { clock, proxies, log, retry }).catch(async (error) => {
     await delivery.stop(0)
+    await holds.close()
     await observer.close()
     await store.close()
     if (error instanceof StoreUnavailable) throw new StartProblem(`The store is not writable: ${error.message}.`, { cause: error })
     // Another node with a different key has initialised the empty store first.
     throw error instanceof SecretBoxError ? new StartProblem(error.message, { cause: error }) : error
   })
-  return { ...opened, ...initialized, allowed, tokens, clock, plans, observer, pacing, delivery, proxies }
+  return { ...opened, ...initialized, allowed, tokens, clock, plans, observer, pacing, delivery, holds, proxies }
+}
+
+/** Without the catalogue of a package that a test has given, nothing is compared. */
+function createHolds(config: Config, log: Log, store: Store, { integrations, catalog }: AppParts, onChange: () => void): DefinitionHolds {
+  return new DefinitionHolds({
+    open: catalog ?? (integrations === undefined ? () => openCatalog(integrationsFolder(config)) : null),
+    configuration: () => store.configuration(),
+    onChange,
+    onHeld({ id: destinationId, name }, problem) {
+      if (problem === null) log.info({ destinationId, name }, 'the destination fits its integration again: its deliveries are sent')
+      else
+        log.error({ destinationId, name, problem }, 'the destination does not fit its integration: its deliveries are held until it does')
+    },
+  })
 }
 
 function openSenders(

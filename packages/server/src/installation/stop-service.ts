@@ -30,7 +30,7 @@ interface Running {
 /** Resolves with what was not finished in time, in the words of the log. */
 export async function stopService(running: Running): Promise<readonly string[]> {
   const { core, work, log } = running
-  const { store, delivery, observer, tokens, backups } = core
+  const { store, delivery, holds, observer, tokens, backups } = core
   const budget = new StopBudget()
   // First of all, and before anything is awaited: no attempt starts from here on.
   const sending = delivery.stop(STOP_MS.attempts, STOP_MS.outcomes)
@@ -40,6 +40,7 @@ export async function stopService(running: Running): Promise<readonly string[]> 
   const { requests, recorded } = await stopStages(running, budget, sending)
   if (requests > 0) log.warn({ requests }, 'stopping before all requests were answered: their messages are sent again after the next start')
   await Promise.all([
+    budget.wait('comparing destinations with their integrations', STOP_MS.counts, holds.close()),
     budget.wait('storing renewed tokens of integrations', STOP_MS.counts, tokens.close()),
     budget.wait('ending threads of transformations', STOP_MS.counts, work.transformer.close()),
     budget.wait('ending the installation of integrations', STOP_MS.counts, work.catalogInstaller.close()),

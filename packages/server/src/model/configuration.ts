@@ -86,6 +86,8 @@ export interface IntegrationRef {
   deletes?: boolean
   /** The names of the settings that are not secret. All others are never shown. */
   shownSettings?: readonly string[]
+  /** Whether the required fields of its actions were checked when its subscriptions were saved, which earlier versions did not do. */
+  fieldsChecked?: boolean
 }
 
 /** When an action of an integration runs, and the mapping that fills its fields. */

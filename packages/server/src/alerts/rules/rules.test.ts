@@ -6,6 +6,7 @@ import { RULE_IDS } from '../../api/alert-rule-ids.ts'
 import { type Backlog, backlogGrowing } from './backlog-growing.ts'
 import { deliveriesExpired } from './deliveries-expired.ts'
 import { destinationFailing } from './destination-failing.ts'
+import { destinationHeld } from './destination-held.ts'
 import { diskAlmostFull } from './disk-almost-full.ts'
 import { messagesRejected } from './messages-rejected.ts'
 import { type NodePresence, nodeLost } from './node-lost.ts'
@@ -135,4 +136,15 @@ test('node lost: away for a minute without having been stopped, until it is back
   assert.equal(judged({ hasLeft: true }), 'close')
   assert.equal(judged({ nodes: 2 }), 'close')
   assert.equal(judged({ lastSeenAtMs: NOW_MS - 24 * HOUR_MS }), 'close')
+})
+
+test('destination_held: opened at once, kept while a node still finds out, closed when it fits or is paused', () => {
+  const observed = { nowMs: NOW_MS, isActive: true, pendingNow: 3, hold: { problem: 'settings.region is required.' } }
+  assert.equal(verdictOf(destinationHeld, observed), 'open')
+  assert.equal(verdictOf(destinationHeld, { ...observed, hold: { problem: null } }), 'keep')
+  assert.equal(verdictOf(destinationHeld, { ...observed, hold: null }), 'close')
+  assert.equal(verdictOf(destinationHeld, { ...observed, isActive: false }), 'close')
+  const { details } = destinationHeld.judge(observed, {})
+  assert.match(destinationHeld.opened('CRM', details), /"CRM" are held.*settings\.region is required\. .*3 deliveries are pending/)
+  assert.match(destinationHeld.closed('CRM', { ...details, forMs: 120_000 }), /fits its integration again.*2 minutes/)
 })

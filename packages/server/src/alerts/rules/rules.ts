@@ -3,6 +3,7 @@
 import { backlogGrowing } from './backlog-growing.ts'
 import { deliveriesExpired } from './deliveries-expired.ts'
 import { destinationFailing } from './destination-failing.ts'
+import { destinationHeld } from './destination-held.ts'
 import { diskAlmostFull } from './disk-almost-full.ts'
 import { messagesRejected } from './messages-rejected.ts'
 import { nodeLost } from './node-lost.ts'
@@ -14,6 +15,7 @@ import { sourceVolumeUnusual } from './source-volume-unusual.ts'
 
 export const RULES = [
   destinationFailing,
+  destinationHeld,
   deliveriesExpired,
   backlogGrowing,
   sourceSilent,

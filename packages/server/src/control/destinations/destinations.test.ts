@@ -328,6 +328,7 @@ test('health combines the state of delivery with the counts of the store', async
     breaker: 'closed',
     openSince: null,
     ...nothing,
+    held: null,
     pending: 0,
     oldestPendingAt: null,
     nextAttemptAt: null,
@@ -343,10 +344,18 @@ test('health combines the state of delivery with the counts of the store', async
   const dueMs = deps.clock.scheduleMs() + 60_000
   const failure = { reason: 'auth_refused', error: 'The token endpoint example.com refused to issue an access token (401).' }
   const openSinceMs = deps.clock.scheduleMs() - 30_000
-  health = { breaker: 'probing', openSinceMs, ...recent, nextAttemptAtMs: dueMs, failure, urls: [{ url: urls[1] as string, ...recent }] }
+  health = {
+    breaker: 'probing',
+    openSinceMs,
+    ...recent,
+    nextAttemptAtMs: dueMs,
+    held: 'An action is gone.',
+    failure,
+    urls: [{ url: urls[1] as string, ...recent }],
+  }
   const { body } = await call('GET', path)
   assert.deepEqual([body.breaker, body.inFlight, body.success, body.latencyMs], ['probing', 2, 0.25, recent.latencyMs])
-  assert.deepEqual(body.failure, failure)
+  assert.deepEqual([body.failure, body.held], [failure, 'An action is gone.'])
   assert.deepEqual([body.pending, body.ledger.owed, body.ledger.pending], [1, 1, 1])
   assert.ok(Math.abs(Date.parse(body.oldestPendingAt) - receivedAtMs) < 15_000)
   assert.ok(Math.abs(Date.parse(body.nextAttemptAt) - Date.now() - 60_000) < 15_000)

@@ -93,6 +93,12 @@ const STATUS_FIELDS = {
     time({ description: 'When the circuit breaker opened, on the node that answers this request; null if it is closed.' }),
   ),
   ...RECENT_FIELDS,
+  held: nullable(
+    string({
+      description:
+        'Why deliveries are held back although the destination is enabled and not paused: on at least one node, it does not fit the installed version of its integration, for example because an upgrade removed an action. They stay pending, and are sent when it fits again. Null if nothing is held.',
+    }),
+  ),
   pending: integer({ description: 'The number of pending deliveries.' }),
   oldestPendingAt: nullable(time({ description: 'When the oldest pending delivery was accepted; null if none is pending.' })),
   nextAttemptAt: nullable(time({ description: 'Earliest next attempt across all nodes; null if none is scheduled.' })),
@@ -125,6 +131,7 @@ const NO_HEALTH: DestinationHealth = {
   openSinceMs: null,
   inFlight: 0,
   nextAttemptAtMs: null,
+  held: null,
   failure: null,
   success: null,
   latencyMs: null,

@@ -17,7 +17,7 @@ const CERTIFICATE_DAYS = 14
 
 export function checkDestination(
   destination: Destination,
-  health: Pick<DestinationHealth, 'breaker' | 'failure'> | undefined,
+  health: (Pick<DestinationHealth, 'breaker' | 'failure'> & Partial<Pick<DestinationHealth, 'held'>>) | undefined,
   pending: number,
   oldestAtMs: number | null,
   nowMs: number,
@@ -39,6 +39,12 @@ export function checkDestination(
     const advice = `The backlog grows until the destination is resumed. To resume it, run: switchyard destinations resume ${id}`
     return { state: 'warning', message: `${name} is paused; ${backlog}.`, advice }
   }
+  if (health?.held != null)
+    return {
+      state: 'bad',
+      message: `${name}: deliveries are held, because the destination does not fit the installed version of its integration: ${health.held} ${backlog}.`,
+      advice: HELD_ADVICE,
+    }
   const expired = expiredCertificate(destination, nowMs)
   if (expired !== null) return expired
   const failure = health?.failure ?? null
@@ -57,6 +63,9 @@ export function checkDestination(
   if (oldestAtMs !== null && nowMs - oldestAtMs > HOUR_MS) return { state: 'warning', message: `${name}: ${backlog}.${last}`, advice }
   return { state: 'good', message: `${name}: ${backlog}.`, advice: null }
 }
+
+export const HELD_ADVICE =
+  'Change the settings or the subscriptions of the destination so that it fits, or install the version of Switchyard that it fits. Held deliveries are then sent by themselves.'
 
 const AUTH_ADVICE = {
   auth_refused: "Check the client id, the client secret and the scope in the destination's auth. Deliveries are retried automatically.",

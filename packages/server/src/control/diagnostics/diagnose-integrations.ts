@@ -8,6 +8,7 @@ import type { Destination, SegmentContent } from '../../store/store.ts'
 import { INSTALL_HINT, installedDefinition } from '../destinations/integration-definition.ts'
 import { sampleContent } from '../destinations/sample-message.ts'
 import type { OpenCatalog } from '../routes/route.ts'
+import { HELD_ADVICE } from './diagnose-destinations.ts'
 import type { Finding } from './finding.ts'
 
 type Preview = (destination: Destination, messages: readonly SegmentContent[]) => Promise<Previewed[]>
@@ -76,6 +77,13 @@ async function configurationProblem(destination: Destination, open: OpenCatalog 
     }
   if (!definition.available)
     return { state: 'bad', message: `${name} is not available. ${definition.problem}`, advice: 'Delete or disable the destination.' }
+  const misfit = kind.misfit(destination, definition)
+  if (misfit !== null)
+    return {
+      state: 'bad',
+      message: `${name} does not fit the installed version of the integration, so its deliveries are held: ${misfit.field} ${misfit.problem}.`,
+      advice: HELD_ADVICE,
+    }
   const missing = kind.setupProblem(destination, definition)
   if (missing !== null)
     return {

@@ -92,6 +92,7 @@ test('a URL that cannot be reached and an open circuit breaker are reported, wit
     openSinceMs: 0,
     inFlight: 0,
     nextAttemptAtMs: null,
+    held: null,
     failure: null,
     success: 0,
     latencyMs: null,

@@ -3,12 +3,12 @@ import test from 'node:test'
 import type { Destination } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 import { FAILURES_TO_OPEN } from './breaker.ts'
-import { Gate } from './gate.ts'
+import { Gate, type Hold } from './gate.ts'
 
 const WINDOW_MS = 60_000
 
 function gateOf(change: Partial<Destination> = {}) {
-  const state = { nowMs: 0, share: 50 }
+  const state = { nowMs: 0, share: 50, hold: null as Hold | null }
   const told: string[] = []
   const destination = { id: 'dst', enabled: true, paused: false, maxInFlight: 50, retryWindowMs: WINDOW_MS, ...change } as Destination
   const gate = new Gate({
@@ -17,6 +17,7 @@ function gateOf(change: Partial<Destination> = {}) {
     random: () => 0.5,
     events: { breaker: (_destination, breaker) => told.push(breaker) },
     destination: () => destination,
+    holdOf: () => state.hold,
     onBlocked: () => told.push('blocked'),
   })
   const answer = (verdict: Outcome['verdict'], retryAfterMs: number | null = null): void =>
@@ -31,6 +32,16 @@ test('the gate is held if the destination is disabled or paused, or the lane was
   assert.deepEqual([gate.isHeld, gate.isBlocked(0), gate.allowance(0)], [false, false, 50])
   gate.stop()
   assert.deepEqual([gate.isHeld, gate.isBlocked(0)], [true, true])
+})
+
+test('the gate is held while this node has a reason of its own, also while it still finds out', () => {
+  const { gate, state } = gateOf()
+  for (const problem of ['an action is gone', null]) {
+    state.hold = { problem }
+    assert.deepEqual([gate.isHeld, gate.isBlocked(0), gate.hold], [true, true, { problem }])
+  }
+  state.hold = null
+  assert.deepEqual([gate.isHeld, gate.isBlocked(0)], [false, false])
 })
 
 test('a node without a share of the limit sends nothing', () => {

@@ -15,8 +15,18 @@ export interface GateDeps {
   events: Pick<DeliveryEvents, 'breaker'>
   /** Returns the current version of the destination. */
   destination: () => Destination
+  /** Why this node holds the deliveries of a destination; see Hold. */
+  holdOf: (destination: Destination) => Hold | null
   /** Called when new work can no longer be sent: the lane is to release the shipments that it has not started. */
   onBlocked: () => void
+}
+
+/**
+ * A reason of this node for which nothing is sent, although the destination is enabled and not paused. Deliveries stay pending, and other nodes may
+ * send them. `problem` is a sentence; null while the node still finds out whether there is one.
+ */
+export interface Hold {
+  problem: string | null
 }
 
 export class Gate {
@@ -37,9 +47,18 @@ export class Gate {
     return this.#stopped
   }
 
-  /** Nothing is sent until the destination is changed. */
+  /** Nothing is sent until the destination is changed, or the reason of this node is gone. */
   get isHeld(): boolean {
-    return this.#stopped || !maySend(this.#deps.destination())
+    return this.#stopped || !this.maySend
+  }
+
+  get maySend(): boolean {
+    const { enabled, paused } = this.#deps.destination()
+    return enabled && !paused && this.hold === null
+  }
+
+  get hold(): Hold | null {
+    return this.#deps.holdOf(this.#deps.destination())
   }
 
   /** The breaker is not closed, so one request at a time is sent. */
@@ -126,8 +145,4 @@ export class Gate {
     const after = this.breaker.state
     if ((before === 'closed') !== (after === 'closed')) this.#deps.events.breaker(this.#deps.destination(), after)
   }
-}
-
-export function maySend({ enabled, paused }: Destination): boolean {
-  return enabled && !paused
 }

@@ -17,7 +17,7 @@ import type { Senders } from '../supervision/senders.ts'
 import { emitAttempts, emitRejections } from './attempt-events.ts'
 import type { PeerReport } from './breaker.ts'
 import { type Flight, Flights } from './flights.ts'
-import { Gate, maySend } from './gate.ts'
+import { Gate, type Hold } from './gate.ts'
 import { Health } from './health.ts'
 import type { Slots, SlotUser } from './slots.ts'
 import { Waiting } from './waiting.ts'
@@ -34,6 +34,7 @@ export interface LaneDeps {
   events: DeliveryEvents
   pacing: Pick<IngestPacing, 'report' | 'used'>
   storeState: StoreState
+  holdOf: (destination: Destination) => Hold | null
 }
 
 /** How many times the work that may be in flight is handed to a sender: enough for the milliseconds in which the main thread is busy. */
@@ -46,6 +47,9 @@ export class Lane implements SlotUser {
   readonly #deps: LaneDeps
   readonly #gate: Gate
   readonly #flights: Flights
+  /** Whether deliveries could be sent after the last change, and what held them back if not. */
+  #couldSend: boolean
+  #lastHold: Hold | null
   /** The need that was last reported. */
   #need: LaneNeed = 'none'
   /** Resolve the promises returned by stop(). */
@@ -72,6 +76,8 @@ export class Lane implements SlotUser {
       },
       onError: (error) => deps.events.trouble(this.destination, error),
     })
+    this.#couldSend = this.#gate.maySend
+    this.#lastHold = this.#gate.hold
   }
 
   // ── Sending what may be sent ──
@@ -85,11 +91,21 @@ export class Lane implements SlotUser {
       this.#gate.reset()
     }
     // Waiting shipments were split by the old batch settings, or prepared by the old version. They are released and claimed again.
-    if (!maySend(destination) || !sameBatch(before, destination) || before.version !== destination.version) this.waiting.releaseUnstarted()
-    if (!maySend(before)) {
+    if (!sameBatch(before, destination) || before.version !== destination.version) this.waiting.releaseUnstarted()
+    this.holdChanged()
+  }
+
+  /** Deliveries may have to be held back now, or may be sent again. What is held back goes to the store, where other nodes can claim it. */
+  holdChanged(): void {
+    const [couldSend, lastHold] = [this.#couldSend, this.#lastHold]
+    this.#couldSend = this.#gate.maySend
+    this.#lastHold = this.#gate.hold
+    if (!this.#couldSend) this.waiting.releaseUnstarted()
+    if (!couldSend) {
       this.waiting.backlog.wake()
-      // Deliveries whose window ended during the pause get an attempt before they expire.
-      if (maySend(destination)) this.waiting.expiryCheck.postpone(this.#now, destination.retryWindowMs)
+      // Deliveries whose window ended during the pause get an attempt before they expire. A start is no pause.
+      const wasPaused = lastHold === null || lastHold.problem !== null
+      if (this.#couldSend && wasPaused) this.waiting.expiryCheck.postpone(this.#now, this.destination.retryWindowMs)
     }
     this.pump()
   }
@@ -159,6 +175,11 @@ export class Lane implements SlotUser {
   }
 
   // ── In flight ──
+
+  /** Why this node holds deliveries back; null if it does not. */
+  get hold(): Hold | null {
+    return this.#gate.hold
+  }
 
   get state(): { breaker: BreakerState; openSinceMs: number | null; inFlight: number; nextAttemptAtMs: number | null } {
     const { state: breaker, openSinceMs } = this.#gate.breaker

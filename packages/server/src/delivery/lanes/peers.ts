@@ -11,6 +11,7 @@ const KEY = 'lanes'
 const MAX_REPORTED = 500
 /** Larger numbers in a report are ignored. A breaker never waits this long between probes. */
 const MAX_MS = 3_600_000
+const MAX_HELD = 300
 
 /** The state of a lane as reported to other nodes. */
 export interface LaneState extends PeerReport {
@@ -18,10 +19,12 @@ export interface LaneState extends PeerReport {
   inFlight: number
   /** Milliseconds until the next attempt; null if nothing is waiting. */
   nextInMs: number | null
+  /** Why the node holds the deliveries back; null if it does not. */
+  held: string | null
 }
 
-/** The encoded form: state, in flight, next, open for, failed ago, closed ago. */
-type WireState = [string, number, number | null, number | null, number | null, number | null]
+/** The encoded form: state, in flight, next, open for, failed ago, closed ago, held. Nodes of earlier versions read only the first six. */
+type WireState = [string, number, number | null, number | null, number | null, number | null, ...held: string[]]
 
 export interface PeersOptions {
   nodes: Nodes
@@ -53,6 +56,7 @@ export class Peers {
       breaker: ORDER.find((state) => all.some(({ breaker }) => breaker === state)) ?? own.breaker,
       inFlight: all.reduce((sum, { inFlight }) => sum + inFlight, 0),
       nextInMs: earliest(all.map(({ nextInMs }) => nextInMs)),
+      held: all.find(({ held }) => held !== null)?.held ?? null,
     }
   }
 
@@ -88,16 +92,19 @@ function reportOf(laneStates: readonly LaneState[]): PeerReport {
 function encode(laneStates: Iterable<[string, LaneState]>): Record<string, WireState> {
   const reported: [string, LaneState][] = []
   for (const [id, state] of laneStates) {
-    const { breaker, inFlight, nextInMs, closedAgoMs } = state
-    if (breaker !== 'closed' || inFlight > 0 || nextInMs !== null || closedAgoMs !== null) reported.push([id, state])
+    const { breaker, inFlight, nextInMs, closedAgoMs, held } = state
+    if (breaker !== 'closed' || inFlight > 0 || nextInMs !== null || closedAgoMs !== null || held !== null) reported.push([id, state])
   }
   if (reported.length > MAX_REPORTED) reported.sort(([, a], [, b]) => ORDER.indexOf(a.breaker) - ORDER.indexOf(b.breaker))
   return Object.fromEntries(
     reported
       .slice(0, MAX_REPORTED)
-      .map(([id, { breaker, inFlight, nextInMs, openForMs, failedAgoMs, closedAgoMs }]): [string, WireState] => {
+      .map(([id, { breaker, inFlight, nextInMs, openForMs, failedAgoMs, closedAgoMs, held }]): [string, WireState] => {
         const failed = openForMs === null ? null : failedAgoMs
-        return [id, [LETTERS[breaker], inFlight, nextInMs, openForMs, failed, closedAgoMs]]
+        return [
+          id,
+          [LETTERS[breaker], inFlight, nextInMs, openForMs, failed, closedAgoMs, ...(held === null ? [] : [held.slice(0, MAX_HELD)])],
+        ]
       }),
   )
 }
@@ -106,7 +113,7 @@ function decode(value: unknown): [string, LaneState][] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([id, reported]: [string, unknown]): [string, LaneState][] => {
     if (!Array.isArray(reported)) return []
-    const [letter, inFlight, nextInMs, openForMs, failedAgoMs, closedAgoMs] = reported as unknown[]
+    const [letter, inFlight, nextInMs, openForMs, failedAgoMs, closedAgoMs, held] = reported as unknown[]
     const breaker = typeof letter === 'string' && Object.hasOwn(STATES, letter) ? STATES[letter] : undefined
     if (breaker === undefined) return []
     const state: LaneState = {
@@ -116,6 +123,7 @@ function decode(value: unknown): [string, LaneState][] {
       openForMs: milliseconds(openForMs),
       failedAgoMs: milliseconds(failedAgoMs) ?? Number.POSITIVE_INFINITY,
       closedAgoMs: milliseconds(closedAgoMs),
+      held: typeof held === 'string' ? held.slice(0, MAX_HELD) : null,
     }
     return [[id, state]]
   })

@@ -144,6 +144,7 @@ test('after a message that cannot be sent, the lane still measures whether inges
       },
     },
     storeState: new StoreState(() => {}),
+    holdOf: () => null,
   })
   const next = async (): Promise<Work> => {
     while (started.length === 0) await new Promise((resolve) => setImmediate(resolve))

@@ -18,6 +18,16 @@ export function settingsProblem(settings: Readonly<JsonObject>, definition: Cata
   return objectProblem(settings, definition.settings, 'settings')
 }
 
+/** A required setting that has no value, or a choice that the definition does not have; null if there is none. */
+export function missingSetting(settings: Readonly<JsonObject>, { settings: schema }: CatalogIntegration): SettingsProblem | null {
+  const known = Object.entries(settings).filter(([name]) => Object.hasOwn(schema.properties, name))
+  return (
+    requiredProblem(settings, schema, 'settings') ??
+    known.map(([name, value]) => choiceProblem(value, schema.properties[name] ?? {}, `settings.${name}`)).find((found) => found !== null) ??
+    null
+  )
+}
+
 function objectProblem(
   value: Readonly<Record<string, unknown>>,
   schema: Pick<ObjectSchema, 'properties' | 'required'> & { additionalProperties?: boolean | undefined },
@@ -32,6 +42,14 @@ function objectProblem(
     const found = valueProblem(inner, field, inside(place, name))
     if (found !== null) return found
   }
+  return requiredProblem(value, schema, place)
+}
+
+function requiredProblem(
+  value: Readonly<Record<string, unknown>>,
+  schema: Pick<ObjectSchema, 'properties' | 'required'>,
+  place: string,
+): SettingsProblem | null {
   const isMissing = (name: string): boolean => !Object.hasOwn(value, name) || value[name] === ''
   const missing = schema.required.find(isMissing)
   if (missing !== undefined) return { field: inside(place, missing), problem: 'is required' }
@@ -72,9 +90,8 @@ function valueProblem(value: unknown, schema: Partial<FieldSchema>, place: strin
   const types = [schema.type ?? []].flat().filter((type) => Object.hasOwn(TYPES, type))
   if (types.length > 0 && !types.some((type) => TYPES[type]?.[0](value)))
     return { field: place, problem: `must be ${types.map((type) => TYPES[type]?.[1]).join(' or ')}` }
-  const choices = schema.oneOf?.map((choice) => choice.const) ?? []
-  if (choices.length > 0 && !Array.isArray(value) && value !== null && value !== '' && !choices.includes(value as string))
-    return { field: place, problem: `must be one of ${choices.join(', ')}` }
+  const notChosen = choiceProblem(value, schema, place)
+  if (notChosen !== null) return notChosen
   const [isValid, form] = (Object.hasOwn(FORMATS, schema.format ?? '') && FORMATS[schema.format ?? '']) || []
   if (typeof value === 'string' && value !== '' && isValid?.(value) === false) return { field: place, problem: `must be ${form}` }
   const limit = limitProblem(value, schema)
@@ -91,6 +108,12 @@ function valueProblem(value: unknown, schema: Partial<FieldSchema>, place: strin
   if (typeof value !== 'object' || value === null || schema.properties === undefined) return null
   const { properties, required = [], additionalProperties } = schema
   return objectProblem(value as Record<string, unknown>, { properties, required, additionalProperties }, place)
+}
+
+function choiceProblem(value: unknown, { oneOf }: Partial<FieldSchema>, place: string): SettingsProblem | null {
+  const choices = oneOf?.map((choice) => choice.const) ?? []
+  const isChosen = choices.length === 0 || Array.isArray(value) || value === null || value === '' || choices.includes(value as string)
+  return isChosen ? null : { field: place, problem: `must be one of ${choices.join(', ')}` }
 }
 
 function limitProblem(value: unknown, { minimum, maximum, minLength, maxLength }: Partial<FieldSchema>): string | null {

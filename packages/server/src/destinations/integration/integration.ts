@@ -14,6 +14,7 @@ import { verdictsOf } from '../webhook/verdict.ts'
 import { settingsProblem, shownNames } from './check-settings.ts'
 import { INTEGRATION_FACTS } from './facts.ts'
 import { matchingSubscriptions, subscriptionsJudge } from './matching.ts'
+import { misfit } from './misfit.ts'
 import { movedSecrets } from './moved-secrets.ts'
 import { publishedNames } from './published-names.ts'
 import { changedSecrets, fromStored, type StoredIntegration, secretNames, toStored, withoutSecrets, withSecrets } from './secrets.ts'
@@ -55,7 +56,9 @@ export const INTEGRATION: DestinationKind<IntegrationDestination, GivenIntegrati
     const isChanged = settings !== undefined || subscriptions !== undefined
     return {
       ...rest,
-      ...(isChanged && definition !== null ? { integration: refOf(definition) } : {}),
+      ...(isChanged && definition !== null
+        ? { integration: refOf(definition, subscriptions !== undefined || before?.integration.fieldsChecked === true) }
+        : {}),
       ...(settings === undefined ? {} : { settings: merged(before?.settings ?? {}, settings) }),
       ...(subscriptions === undefined ? {} : { subscriptions: withIds(subscriptions, before?.subscriptions ?? [], definition) }),
     }
@@ -94,6 +97,7 @@ export const INTEGRATION: DestinationKind<IntegrationDestination, GivenIntegrati
   origins: () => [],
   sameReceiver: (one, other) => (one.integration.slug === other.integration.slug ? 'the same integration' : null),
   setupProblem: ({ settings }, definition) => settingsProblem(settings, definition),
+  misfit,
   isInactive: ({ subscriptions }) => !subscriptions.some(({ enabled }) => enabled),
   acceptsDeadLetters: false,
 
@@ -143,9 +147,9 @@ export function targetOf(slug: string): string {
   return `integration:${slug}`
 }
 
-function refOf(definition: CatalogIntegration): IntegrationRef {
+function refOf(definition: CatalogIntegration, fieldsChecked: boolean): IntegrationRef {
   const { slug, name, deletes } = definition
-  return { slug, name, deletes, shownSettings: shownNames(definition) }
+  return { slug, name, deletes, shownSettings: shownNames(definition), fieldsChecked }
 }
 
 /** A setting with the value null is removed. So are parts of `oauth`, the only setting that is an object. */

@@ -206,6 +206,8 @@ interface KindAnswers<D extends Destination, Given extends GivenSettings, Stored
   sameReceiver(one: NewOf<D>, other: NewOf<D>): string | null
   /** What is missing in the settings so that it can run, as far as its definition tells; null for nothing. */
   setupProblem(destination: D, definition: CatalogIntegration): SettingsProblem | null
+  /** What no longer fits its definition, so that messages would fail; null if it fits. */
+  misfit(destination: D, definition: CatalogIntegration): SettingsProblem | null
   /** Whether its settings are such that no message is sent to it. */
   isInactive(destination: D): boolean
   /** Whether it can be the dead-letter destination of others. */

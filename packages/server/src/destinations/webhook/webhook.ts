@@ -71,6 +71,7 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
   origins: ({ urls }) => originsOf(urls),
   sameReceiver: (one, other) => (one.urls.some((url) => other.urls.includes(url)) ? 'the same URL' : null),
   setupProblem: () => null,
+  misfit: () => null,
   isInactive: () => false,
   acceptsDeadLetters: true,
 
