@@ -157,7 +157,7 @@ suite('Upgrades of integrations', { concurrency: 2 }, () => {
       /subscriptions\[0\]\.mapping\.channel is required by the installed version/,
     )
     const { subscriptions } = await service.api<{ subscriptions: object[] }>(`/destinations/${wiring.destinationId}`)
-    const patched = subscriptions.map((subscription) => ({ ...subscription, mapping: { text: 'x', channel: 'c' } }))
+    const patched = subscriptions.map((subscription) => Object.assign(subscription, { mapping: { text: 'x', channel: 'c' } }))
     await wiring.change({ subscriptions: patched })
     assert.equal((await wiring.settled(second)).state, 'delivered')
 
@@ -165,7 +165,6 @@ suite('Upgrades of integrations', { concurrency: 2 }, () => {
     installed.current = version()
     assert.equal((await wiring.settled(third, LONG)).state, 'delivered')
     const changed = await upgrade(version({ actions: [] }), /subscriptions\[0\]\.action/)
-    await wiring.change({ subscriptions: patched.map((subscription) => ({ ...subscription, enabled: false })) }).catch(() => undefined)
     await wiring.change({ subscriptions: [] })
     assert.deepEqual((await wiring.settled(changed)).state, 'cancelled')
   })

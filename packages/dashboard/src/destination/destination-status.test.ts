@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { byUrgency, holdOf, type StatusHealth, type StatusName, statusOf } from './destination-status.ts'
 
 const NOW = Date.parse('2026-11-15T12:00:00.000Z')
-const HEALTH: StatusHealth = { breaker: 'closed', success: 1, pending: 0, oldestPendingAt: null }
+const HEALTH: StatusHealth = { breaker: 'closed', success: 1, pending: 0, oldestPendingAt: null, held: null }
 const nameOf = (health: Partial<StatusHealth>, settings = {}): string =>
   statusOf({ enabled: true, paused: false, sourceIds: ['src_1'], ...settings }, { ...HEALTH, ...health }, NOW).name
 
@@ -14,6 +14,8 @@ test('names the status of a destination', () => {
   assert.equal(nameOf({ success: 0.96 }), 'healthy')
   assert.equal(nameOf({ breaker: 'open', success: 0 }), 'failing')
   assert.equal(nameOf({ breaker: 'probing' }), 'failing')
+  assert.equal(nameOf({ held: 'An action is gone.', breaker: 'open' }), 'held')
+  assert.equal(nameOf({ held: 'An action is gone.' }, { paused: true }), 'paused')
   assert.equal(nameOf({ pending: 1, oldestPendingAt: '2026-11-15T10:59:00.000Z' }), 'behind')
   assert.equal(nameOf({ pending: 1, oldestPendingAt: '2026-11-15T11:01:00.000Z' }), 'healthy')
   assert.equal(nameOf({ success: null }, { sourceIds: [] }), 'no source')

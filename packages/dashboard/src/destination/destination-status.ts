@@ -1,7 +1,7 @@
 // The status of a destination: a name with a colour, a sentence, and an order by urgency. Pure.
 
 /** Most urgent first. */
-export const STATUS_NAMES = ['failing', 'degraded', 'behind', 'no source', 'paused', 'disabled', 'idle', 'healthy'] as const
+export const STATUS_NAMES = ['held', 'failing', 'degraded', 'behind', 'no source', 'paused', 'disabled', 'idle', 'healthy'] as const
 export type StatusName = (typeof STATUS_NAMES)[number]
 
 export interface Status {
@@ -12,6 +12,7 @@ export interface Status {
 }
 
 export const STATUS_COLORS: Readonly<Record<StatusName, string>> = {
+  held: 'red',
   failing: 'red',
   degraded: 'orange',
   behind: 'orange',
@@ -45,6 +46,8 @@ export interface StatusHealth {
   success: number | null
   pending: number
   oldestPendingAt: string | null
+  /** Why the service holds deliveries back by itself; null if it does not. */
+  held: string | null
 }
 
 /** Below this share of successful recent attempts, a destination is degraded. */
@@ -54,13 +57,15 @@ const BEHIND_MS = 3_600_000
 
 export function statusOf(
   { enabled, paused, sourceIds }: StatusSettings,
-  { breaker, success, pending, oldestPendingAt }: StatusHealth,
+  { breaker, success, pending, oldestPendingAt, held: misfit }: StatusHealth,
   nowMs: number,
 ): Status {
   const held = pending > 0 ? 'Pending deliveries are held' : 'No deliveries are pending'
   const hold = holdOf({ enabled, paused })
   if (hold === 'disabled') return status('disabled', `Disabled. ${held}; new messages skip this destination.`)
   if (hold === 'paused') return status('paused', `Paused. ${held}; new messages are queued until you resume it.`)
+  if (misfit !== null)
+    return status('held', `Does not fit the installed version of its integration: ${misfit} Deliveries stay pending until it fits.`)
   if (breaker === 'probing') return status('failing', 'Circuit breaker open: recent attempts failed. A probe is in flight.')
   if (breaker === 'open') return status('failing', 'Circuit breaker open: recent attempts failed. Sending one probe at a time.')
   if (success !== null && success < MIN_SUCCESS) return status('degraded', 'Less than 95% of recent attempts succeeded.')

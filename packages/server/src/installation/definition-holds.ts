@@ -3,7 +3,6 @@
 // somebody changed the destination, or installed another version. Nothing is stored: each node judges by what is installed on it, so
 // that during a rolling upgrade a node for which the destination still fits goes on sending.
 
-import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { Catalog, OpenCatalog } from '../control/routes/route.ts'
 import type { Hold } from '../delivery/lanes/gate.ts'
 import { kindOf } from '../destinations/kinds.ts'
@@ -24,7 +23,8 @@ export interface DefinitionHoldsParts {
 const RECHECK_MS = 10_000
 const CHECKING: Hold = { problem: null }
 
-type Known = { definition: CatalogIntegration } | { problem: string }
+type Definition = NonNullable<Awaited<ReturnType<Catalog['readIntegration']>>>
+type Known = { definition: Definition } | { problem: string }
 
 export class DefinitionHolds {
   readonly #parts: DefinitionHoldsParts
@@ -126,7 +126,7 @@ async function readAll(open: OpenCatalog, slugs: ReadonlySet<string>): Promise<M
   return read
 }
 
-function knownOf(definition: CatalogIntegration | null): Known {
+function knownOf(definition: Definition | null): Known {
   return definition === null ? { problem: 'The installed catalogue does not have this integration any more.' } : { definition }
 }
 

@@ -58,8 +58,7 @@ function Details({ destination, definition }: { destination: Integration; defini
 function NoDefinition() {
   return (
     <Empty title="The integration is not in the catalogue" action={<LinkButton to="/catalog">Open the catalogue</LinkButton>}>
-      The integrations package is not installed, or its version does not have this integration. Deliveries are retried until it is
-      installed.
+      The integrations package is not installed, or its version does not have this integration. Deliveries are held until it is installed.
     </Empty>
   )
 }

@@ -96,6 +96,7 @@ const NO_HEALTH_YET: DestinationHealth = {
   pending: 0,
   oldestPendingAt: null,
   nextAttemptAt: null,
+  held: null,
 }
 
 function matches(destination: Destination, text: string): boolean {

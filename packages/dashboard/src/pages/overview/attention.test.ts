@@ -24,6 +24,7 @@ const HEALTH = {
   pending: 0,
   oldestPendingAt: null,
   nextAttemptAt: null,
+  held: null,
 }
 const NODE = { name: 'a:8080', version: '1.0.0', startedAt: ago(60), seenAt: ago(0), current: true }
 
@@ -273,4 +274,14 @@ test('no finding starts before its destination was created, even if its time ste
   assert.equal(only({ destinations, hours: new Map([['d1', hour({ delivered: 10, failed: 1 })]]) }).since, ago(2))
   const older = [{ id: 'd1', name: 'Warehouse', enabled: true, paused: false, createdAt: ago(90) }]
   assert.equal(only({ destinations: older, expired: new Map([['d1', { count: 3, since: ago(58) }]]) }).since, ago(58))
+})
+
+test('a destination that does not fit its integration is one finding, with its backlog, unless it is paused', () => {
+  const held = 'subscriptions[0].action is post, which the installed version of the integration does not have.'
+  const health = [{ ...HEALTH, destinationId: 'd1', held, pending: 3, oldestPendingAt: ago(90) }]
+  const finding = only({ health })
+  assert.deepEqual([finding.severity, finding.subject, finding.since], ['critical', 'Warehouse', ago(90)])
+  assert.match(finding.text, /does not fit the installed version.*subscriptions\[0\]\.action is post.*Backlog: 3 deliveries pending/)
+  const destinations = [{ id: 'd1', name: 'Warehouse', enabled: true, paused: true }]
+  assert.equal(only({ health, destinations }).id, 'paused d1')
 })

@@ -80,6 +80,7 @@ export function findAttention(input: AttentionInput): Finding[] {
   const findings = [
     ...storeFindings(input),
     ...ledgerFindings(input),
+    ...misfitFindings(input),
     ...breakerFindings(input),
     ...backlogFindings(input),
     ...failureFindings(input),
@@ -105,6 +106,24 @@ function ledgerFindings({ ledger, destinations }: AttentionInput): Finding[] {
   const names = nameList(wrong.map(({ destinationId }) => nameOf(destinations, destinationId)))
   const text = `The ledger does not balance for ${names}: the number owed differs from the sum of the states. Keep a copy of the store and run \`switchyard doctor\`.`
   return [{ id: 'books', severity: 'critical', subject: 'Ledger', text, since: null, href: '#ledger', link: 'View ledger' }]
+}
+
+function misfitFindings({ health, destinations }: AttentionInput): Finding[] {
+  return sendingOf({ health, destinations })
+    .filter(({ held }) => held !== null)
+    .sort((a, b) => b.pending - a.pending)
+    .map(({ destinationId, held, pending, oldestPendingAt }): Finding => {
+      const backlog = `${pending === 0 ? 'no deliveries' : deliveries(pending)} pending`
+      return {
+        id: `misfit ${destinationId}`,
+        severity: 'critical',
+        subject: nameOf(destinations, destinationId),
+        text: `Held: the destination does not fit the installed version of its integration. ${held} Backlog: ${backlog}.`,
+        since: oldestPendingAt,
+        href: `/destinations/${encodeURIComponent(destinationId)}?tab=subscriptions`,
+        link: 'View destination',
+      }
+    })
 }
 
 function isBreakerOpen(row: AttentionInput['health'][number]): boolean {
@@ -134,7 +153,13 @@ function breakerFindings({ health, destinations, nowMs }: AttentionInput): Findi
 
 function backlogFindings({ health, destinations, nowMs }: AttentionInput): Finding[] {
   return sendingOf({ health, destinations })
-    .filter((row) => !isBreakerOpen(row) && row.oldestPendingAt !== null && nowMs - Date.parse(row.oldestPendingAt) > OLD_PENDING_MS)
+    .filter(
+      (row) =>
+        !isBreakerOpen(row) &&
+        row.held === null &&
+        row.oldestPendingAt !== null &&
+        nowMs - Date.parse(row.oldestPendingAt) > OLD_PENDING_MS,
+    )
     .sort((a, b) => Date.parse(a.oldestPendingAt as string) - Date.parse(b.oldestPendingAt as string))
     .map(({ destinationId, pending, oldestPendingAt }): Finding => {
       const since = oldestPendingAt as string

@@ -1,10 +1,10 @@
 // `switchyard catalog upgrade`: compares the destinations of a running service with the integrations of this version, so that the command of a new version
 // can say before an upgrade which destinations will be held.
 
-import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
+import type { misfit as Misfit } from '../../destinations/integration/misfit.ts'
 import type { Subscription } from '../../model/configuration.ts'
-import { type Call, type Command, CommandProblem, EXIT, type ExitCode } from '../line/command.ts'
+import { type Call, type Command, CommandProblem, EXIT } from '../line/command.ts'
 import { cell } from '../line/listing.ts'
 import { INSTALL_FLAGS, install } from './catalog-install.ts'
 import { localConfig } from './local-installation.ts'
@@ -64,7 +64,7 @@ async function compare(call: Call): Promise<Compared[]> {
   return compared
 }
 
-async function problemOf(destination: JsonObject, definition: CatalogIntegration | null): Promise<string | null> {
+async function problemOf(destination: JsonObject, definition: Parameters<typeof Misfit>[1] | null): Promise<string | null> {
   if (definition === null) return 'The integration is no longer in the catalogue.'
   if (!definition.available) return `The integration is no longer available. ${definition.problem ?? ''}`.trim()
   const { misfit } = await import('../../destinations/integration/misfit.ts')
