@@ -161,10 +161,10 @@ test('subscriptions are replaced as a whole, and keep their ids by id or by name
 
 test('a subscription may leave out its name and its mapping: the action has defaults', async (t) => {
   const fixture = await start(t)
-  const { body } = await create(fixture, { ...SLACK, subscriptions: [{ action: 'postToChannel', subscribe: 'type = "track"' }] })
+  const { body } = await create(fixture, { ...AMPLITUDE, subscriptions: [{ action: 'identifyUser', subscribe: 'type = "identify"' }] })
   const [{ name, mapping, enabled }] = body.subscriptions
-  assert.deepEqual([name, enabled], ['Post Message', true])
-  assert.ok('text' in mapping || 'url' in mapping || Object.keys(mapping).length > 0)
+  assert.deepEqual([name, enabled], ['Identify User', true])
+  assert.ok('user_id' in mapping && Object.keys(mapping).length > 5)
 })
 
 const subscription = (changes: object): object => ({

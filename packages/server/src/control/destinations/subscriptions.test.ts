@@ -48,7 +48,7 @@ test('a subscription has the sync mode of its action, unless another one is give
   assert.equal(changed[0]?.syncMode, 'update')
   const { syncMode: _, ...without } = order
   assert.equal(subscriptionsOf(await patch([without]))[0]?.syncMode, 'update', 'a client that does not know the field keeps the mode')
-  assert.equal(subscriptionsOf(await patch([{ ...without, action: 'identifyUser2', mapping: {} }]))[0]?.syncMode, 'add')
+  assert.equal(subscriptionsOf(await patch([{ ...without, action: 'identifyUser2', mapping: undefined, enabled: false }]))[0]?.syncMode, 'add')
 })
 
 test('a mapping from Segment may contain the sync mode: it becomes that of the subscription', async (t) => {
@@ -106,4 +106,45 @@ test('two subscriptions cannot have one name, also if both get it from their act
   const renamed = subscriptionsOf(created).map((each) => Object.assign(each, { name: 'One' }))
   const { status, body } = await call('PATCH', `/api/destinations/${created.body.id}`, { subscriptions: renamed })
   assert.deepEqual([status, body.field], [400, 'subscriptions[1].name'])
+})
+
+test('a required field without a value is refused with the field, unless it has a default or the subscription is off', async (t) => {
+  const { call } = await start(t)
+  const create = (integration: string, subscription: object): Promise<Answer> =>
+    call('POST', '/api/destinations', { type: 'integration', integration, name: 'x', settings: {}, subscriptions: [subscription] })
+  const hook = { name: 'Send', action: 'send', subscribe: 'type = "track"' }
+  for (const mapping of [{ method: 'POST' }, { method: 'POST', url: '' }, { method: 'POST', url: null }, undefined]) {
+    const { status, body } = await create('actions-webhook', { ...hook, mapping })
+    assert.deepEqual([status, body.field], [400, 'subscriptions[0].mapping.url'], JSON.stringify(mapping))
+  }
+  const off = await create('actions-webhook', { ...hook, mapping: { method: 'POST' }, enabled: false })
+  assert.equal(off.status, 201)
+  const [saved] = subscriptionsOf(off)
+  const on = await call('PATCH', `/api/destinations/${off.body.id}`, { subscriptions: [{ ...saved, enabled: true }] })
+  assert.deepEqual([on.status, on.body.field], [400, 'subscriptions[0].mapping.url'])
+  const filled = subscriptionsOf(await create('actions-webhook', { ...hook, mapping: { url: 'https://receiver.example/' } }))
+  assert.equal(filled[0]?.mapping['method'], 'POST', 'a required field that is left out gets its default')
+})
+
+test('mappings of integrations may use @transform and @excludeWhenNull, and their parts are checked', async (t) => {
+  const { call } = await start(t)
+  const transform = { '@transform': { apply: { id: { '@path': '$.userId' } }, mapping: { who: { '@path': '$.id' } } } }
+  const data = { text: transform, other: { '@excludeWhenNull': { '@path': '$.properties.coupon' } } }
+  const subscription = (value: object) => ({
+    name: 'Send',
+    action: 'send',
+    subscribe: 'type = "track"',
+    mapping: { url: 'https://receiver.example/', method: 'POST', data: value },
+  })
+  const create = (value: object): Promise<Answer> =>
+    call('POST', '/api/destinations', { type: 'integration', integration: 'actions-webhook', name: 'x', subscriptions: [subscription(value)] })
+  assert.equal((await create(data)).status, 201)
+  for (const [value, field] of [
+    [{ '@transform': { apply: { id: 1 } } }, '@transform.mapping'],
+    [{ '@transform': { apply: { id: { '@path': 5 } }, mapping: {} } }, '@transform.apply.id.@path'],
+    [{ '@excludeWhenNull': { '@eval': 'x' } }, '@excludeWhenNull.@eval'],
+  ] as const) {
+    const { status, body } = await create({ text: value })
+    assert.deepEqual([status, body.field], [400, `subscriptions[0].mapping.data.text.${field}`])
+  }
 })

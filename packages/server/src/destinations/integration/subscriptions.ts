@@ -50,7 +50,7 @@ export function withIds(
     const shown = name ?? known?.name ?? action
     const named = id === undefined ? before.filter((old) => old.name === shown) : []
     const same = named.length === 1 && left.delete((named[0] as Subscription).id) ? named[0] : undefined
-    const { [SYNC_MODE_FIELD]: mapped, ...filled } = mapping ?? (known === undefined ? {} : defaultMapping(known))
+    const { [SYNC_MODE_FIELD]: mapped, ...filled } = filledMapping(mapping, known)
     const old = same ?? before.find((subscription) => subscription.id === id)
     const mode = syncMode ?? (mapped as string | undefined) ?? (old?.action === action ? old.syncMode : null) ?? defaultMode(known)
     return { id: id ?? same?.id ?? newId('sub'), name: shown, action, subscribe, mapping: filled, syncMode: mode, enabled }
@@ -72,7 +72,7 @@ export function idProblem(given: readonly GivenSubscription[], before: readonly 
 
 export function subscriptionsProblem(subscriptions: readonly Subscription[], definition: CatalogIntegration): SettingsProblem | null {
   let length = 0
-  for (const [at, { action, subscribe, mapping, syncMode = null }] of subscriptions.entries()) {
+  for (const [at, { action, subscribe, mapping, syncMode = null, enabled }] of subscriptions.entries()) {
     const place = `subscriptions[${at}]`
     const known = actionOf(definition, action)
     if (known === undefined)
@@ -83,6 +83,10 @@ export function subscriptionsProblem(subscriptions: readonly Subscription[], def
     if (mode !== null) return { field: `${place}.syncMode`, problem: mode }
     const found = fieldProblem(mapping, known)
     if (found !== null) return { field: `${place}.mapping${found.place}`, problem: found.problem }
+    // One that is off does not run, so it may be incomplete.
+    const unmapped = enabled ? known.fields.required.find((name) => isBlank(mapping[name])) : undefined
+    if (unmapped !== undefined)
+      return { field: inside(`${place}.mapping`, unmapped), problem: 'is required by this action and has no default; give it a value' }
     length += JSON.stringify(mapping).length
   }
   const twin = subscriptions.findIndex(({ name }, at) => subscriptions.findIndex((other) => other.name === name) < at)
@@ -108,14 +112,27 @@ function modeProblem(mode: unknown, { syncMode }: CatalogAction): string | null 
   return choices.includes(mode as string) ? null : `must be one of ${choices.join(', ')}`
 }
 
+/** The library does not fill in defaults, so required fields that are left out get theirs here. Without a mapping, all fields do. */
+function filledMapping(mapping: JsonObject | undefined, action: CatalogAction | undefined): JsonObject {
+  if (action === undefined) return mapping ?? {}
+  const defaults = defaultMapping(action)
+  if (mapping === undefined) return defaults
+  const left = action.fields.required.filter((name) => isBlank(mapping[name]) && !isBlank(defaults[name]))
+  return left.length === 0 ? mapping : { ...mapping, ...Object.fromEntries(left.map((name) => [name, defaults[name] ?? null])) }
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || value === ''
+}
+
 function defaultMapping({ fields }: CatalogAction): JsonObject {
   const filled = Object.entries(fields.properties).flatMap(([name, field]) => (field.default === undefined ? [] : [[name, field.default]]))
   return Object.fromEntries(filled) as JsonObject
 }
 
-/** A field may be filled at run time, so required fields are not checked here: the library does that with the values of each message. */
+/** Whether a message has the values that required fields read is checked by the library, for each message. */
 function fieldProblem(mapping: Readonly<JsonObject>, { fields }: CatalogAction): { place: string; problem: string } | null {
-  const found = mappingProblem(withoutLiquid(mapping)) ?? placeholderProblem(mapping, '')
+  const found = mappingProblem(withoutLiquid(mapping), { isHosted: true }) ?? placeholderProblem(mapping, '')
   if (found !== null) return found
   const directive = Object.keys(mapping).find((name) => name.startsWith('@'))
   if (directive !== undefined) return { place: `.${directive}`, problem: 'must be inside a field of the action' }

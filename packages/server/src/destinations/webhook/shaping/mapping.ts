@@ -30,8 +30,10 @@ class Refused extends Error {
   }
 }
 
-export function mappingProblem(mapping: unknown): Problem | null {
+/** `isHosted`: whether it is the mapping of an integration. */
+export function mappingProblem(mapping: unknown, { isHosted = false } = {}): Problem | null {
   try {
+    allowed = isHosted ? HOSTED_DIRECTIVES : DIRECTIVES
     check(mapping, '', 0)
     if (JSON.stringify(mapping).length > MAX_LENGTH) throw new Refused('', `must be at most ${MAX_LENGTH} characters of JSON`)
   } catch (error) {
@@ -113,6 +115,23 @@ const DIRECTIVES: Record<string, CheckDirective> = {
   },
 }
 
+/** Only for integrations, whose mappings are evaluated in a host process. */
+const HOSTED_DIRECTIVES: typeof DIRECTIVES = {
+  ...DIRECTIVES,
+  // Evaluates `mapping` for the object that `apply` results in, in place of the message.
+  '@transform': (value, place, depth) => {
+    const given = options(value, place, ['apply', 'mapping'])
+    for (const name of ['apply', 'mapping'])
+      if (!isObject(given[name])) throw new Refused(`${place}.${name}`, 'must be an object')
+    const apply = check(given['apply'], `${place}.apply`, depth + 1)
+    return limited(apply * check(given['mapping'], `${place}.mapping`, depth + 1), place)
+  },
+  '@excludeWhenNull': check,
+}
+
+/** The directives of the mapping that is being checked. */
+let allowed = DIRECTIVES
+
 function check(value: unknown, place: string, depth: number): number {
   if (depth > MAX_DEPTH) throw new Refused(place, `is nested too deeply; the limit is ${MAX_DEPTH} levels`)
   if (typeof value === 'string') {
@@ -124,9 +143,9 @@ function check(value: unknown, place: string, depth: number): number {
   const keys = Object.keys(value)
   const name = keys.find((key) => key.startsWith('@'))
   if (name === undefined) return checkAll(value, place, depth)
-  const directive = Object.hasOwn(DIRECTIVES, name) ? DIRECTIVES[name] : undefined
+  const directive = Object.hasOwn(allowed, name) ? allowed[name] : undefined
   if (directive === undefined)
-    throw new Refused(inside(place, name), `is not a directive; the directives are ${Object.keys(DIRECTIVES).join(', ')}`)
+    throw new Refused(inside(place, name), `is not a directive; the directives are ${Object.keys(allowed).join(', ')}`)
   // The mapping editor of Segment adds `_metadata`, which has no effect.
   const other = keys.find((key) => key !== name && key !== '_metadata')
   if (other !== undefined)
