@@ -2,6 +2,7 @@
 
 import type { Readable } from 'node:stream'
 import type { JsonObject } from '@switchyard/protocol'
+import { boundMappingKit } from './bounded-mapping.ts'
 import { type Definition, require } from './definitions.ts'
 import type { OAuthData } from './oauth.ts'
 import { replaceMethod } from './recording/replace-method.ts'
@@ -55,6 +56,7 @@ let loaded: Library | null = null
 /** Loaded when the first integration is opened, after the recorder is installed. */
 export function library(): Library {
   if (loaded !== null) return loaded
+  boundMappingKit()
   loaded = require('@segment/actions-core') as Library
   repairClone(loaded.Response.prototype)
   return loaded

@@ -3,6 +3,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { batches } from './batching.ts'
+import { TooMuch } from './bounded-mapping.ts'
 import { type Definition, SYNC_MODE_FIELD } from './definitions.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
 import { definitionSettings, hostSettings } from './host-settings.ts'
@@ -68,17 +69,22 @@ export class LoadedIntegration implements Integration {
     const { transactions } = options
     const isSingly = transactions !== undefined && step.mapping.enable_batching !== true
     const groups = isSingly ? messages.map((_, position) => [position]) : groupsOf(step, action, messages)
-    return await this.#traced(messages, groups, options, (trace) => async (positions) => {
-      const transaction = transactions?.[positions[0] as number] ?? new Map<string, string>()
-      const input = this.#input(step, action, trace, transaction)
-      const events = positions.map((position) => copied(messages[position] as JsonObject))
-      const [event] = events as [JsonObject]
-      if (events.length === 1) {
-        await this.#destination.executeAction(step.action, { ...input, event })
-        return [null]
+    return await this.#traced(messages, groups, options, (trace) => {
+      const attempt: Attempt = async (positions) => {
+        const transaction = transactions?.[positions[0] as number] ?? new Map<string, string>()
+        const input = this.#input(step, action, trace, transaction)
+        const events = positions.map((position) => copied(messages[position] as JsonObject))
+        const [event] = events as [JsonObject]
+        if (events.length === 1) {
+          await this.#destination.executeAction(step.action, { ...input, event })
+          return [null]
+        }
+        const entries = await this.#destination.executeBatch(step.action, { ...input, events }).catch(nullIfTooMuch)
+        // Nothing was sent: one message reads too much, which must not fail the others.
+        if (entries === null) return (await Promise.all(positions.map((position) => this.#attempted([position], trace, attempt)))).flat()
+        return positions.map((position, index) => batchFailure(entries[index] as MultiStatus | undefined, trace, position))
       }
-      const entries = await this.#destination.executeBatch(step.action, { ...input, events })
-      return positions.map((position, index) => batchFailure(entries[index] as MultiStatus | undefined, trace, position))
+      return attempt
     })
   }
 
@@ -219,6 +225,11 @@ function transactionContext(transaction: Transaction): object {
       if (value != null) transaction.set(key, String(value))
     },
   }
+}
+
+function nullIfTooMuch(error: unknown): null {
+  if (error instanceof TooMuch) return null
+  throw error
 }
 
 function groupsOf(step: Step, action: LibraryAction, messages: readonly JsonObject[]): number[][] {

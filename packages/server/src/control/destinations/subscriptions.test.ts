@@ -48,7 +48,10 @@ test('a subscription has the sync mode of its action, unless another one is give
   assert.equal(changed[0]?.syncMode, 'update')
   const { syncMode: _, ...without } = order
   assert.equal(subscriptionsOf(await patch([without]))[0]?.syncMode, 'update', 'a client that does not know the field keeps the mode')
-  assert.equal(subscriptionsOf(await patch([{ ...without, action: 'identifyUser2', mapping: undefined, enabled: false }]))[0]?.syncMode, 'add')
+  assert.equal(
+    subscriptionsOf(await patch([{ ...without, action: 'identifyUser2', mapping: undefined, enabled: false }]))[0]?.syncMode,
+    'add',
+  )
 })
 
 test('a mapping from Segment may contain the sync mode: it becomes that of the subscription', async (t) => {
@@ -137,7 +140,12 @@ test('mappings of integrations may use @transform and @excludeWhenNull, and thei
     mapping: { url: 'https://receiver.example/', method: 'POST', data: value },
   })
   const create = (value: object): Promise<Answer> =>
-    call('POST', '/api/destinations', { type: 'integration', integration: 'actions-webhook', name: 'x', subscriptions: [subscription(value)] })
+    call('POST', '/api/destinations', {
+      type: 'integration',
+      integration: 'actions-webhook',
+      name: 'x',
+      subscriptions: [subscription(value)],
+    })
   assert.equal((await create(data)).status, 201)
   for (const [value, field] of [
     [{ '@transform': { apply: { id: 1 } } }, '@transform.mapping'],

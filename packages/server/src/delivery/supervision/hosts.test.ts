@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { subscriptionOf } from '../../destinations/fixtures/integration.ts'
-import type { Destination, NewDestination } from '../../store/store.ts'
+import type { Destination, NewDestination, SegmentContent } from '../../store/store.ts'
 import type { Receiver } from '../fixtures/receiver.ts'
 import { type Rig, startRig } from '../fixtures/rig.ts'
 import { hostProcesses, type TestHosts, testHosts } from '../fixtures/test-hosts.ts'
@@ -192,4 +192,27 @@ test('deliveries wait for the integrations package, and find it when it was inst
       .slice(0, -1)
       .every((reason) => reason === 'integration_retry'),
   )
+})
+
+test('previews run in a host of their own: one that hangs delays no delivery', async (t) => {
+  const { rig, tool } = await setUp(t, { count: 1 })
+  const destination = await tool('one')
+  await rig.until(() => rig.claims.length === 1)
+  const hanging: SegmentContent = {
+    sourceId: 's',
+    receivedAtMs: 0,
+    ip: null,
+    browser: false,
+    sentAt: null,
+    context: null,
+    integrations: null,
+    trace: null,
+    items: [{ type: 'track', event: 'Hang', messageId: 'm' }],
+  }
+  const previewed = rig.delivery.preview(destination, [hanging])
+  await rig.until(() => hostProcesses().has('switchyard-host-preview-1'))
+  await rig.accept([destination], 3)
+  await rig.untilLedger(destination, { delivered: 3, pending: 0 })
+  assert.deepEqual([...hostProcesses().keys()].sort(), ['switchyard-host-1', 'switchyard-host-preview-1'])
+  assert.equal((await previewed)[0]?.kind, 'failed')
 })

@@ -43,6 +43,8 @@ export class Hosts implements SenderGroup {
   readonly #options: HostsOptions
   readonly #usual: SenderPool
   readonly #isolated: SenderPool
+  /** Previews run apart: a mapping that takes long delays no delivery. */
+  readonly #previews: SenderPool
   readonly #turns: Turns
   readonly #suspects = new Suspects(() => performance.now())
   /** The destinations in the separate host. */
@@ -69,11 +71,13 @@ export class Hosts implements SenderGroup {
       },
     })
     this.#turns = new Turns((work) => this.#isolated.start(work))
+    this.#previews = new SenderPool({ ...shared, count: 1, name: 'switchyard-host-preview', onLost: (error) => this.#lostPreview(error) })
   }
 
   start(work: Work): void {
     const { id, settings } = work.destination as IntegrationDestination
     this.#settings.set(id, settings)
+    if (work.isPreview === true) return this.#previews.start(work)
     if (this.#suspects.has(id)) {
       this.#movedApart.add(id)
       return this.#turns.start(work)
@@ -87,8 +91,7 @@ export class Hosts implements SenderGroup {
 
   tell(destinationId: string, command: 'recall' | 'resume'): void {
     if (command === 'recall') this.#turns.recall(destinationId)
-    this.#usual.tell(destinationId, command)
-    this.#isolated.tell(destinationId, command)
+    for (const pool of this.#pools) pool.tell(destinationId, command)
   }
 
   forget(destinationId: string): void {
@@ -97,18 +100,20 @@ export class Hosts implements SenderGroup {
     this.#movedApart.delete(destinationId)
     this.#settings.delete(destinationId)
     this.#renewed.delete(destinationId)
-    this.#usual.forget(destinationId)
-    this.#isolated.forget(destinationId)
+    for (const pool of this.#pools) pool.forget(destinationId)
   }
 
   check(): void {
-    this.#usual.check()
-    this.#isolated.check()
+    for (const pool of this.#pools) pool.check()
   }
 
   async close(): Promise<void> {
     this.#turns.recall()
-    await Promise.all([this.#usual.close(), this.#isolated.close()])
+    await Promise.all(this.#pools.map((pool) => pool.close()))
+  }
+
+  get #pools(): readonly SenderPool[] {
+    return [this.#usual, this.#isolated, this.#previews]
   }
 
   #open(name: string, events: LinkEvents): Link {
@@ -142,6 +147,11 @@ export class Hosts implements SenderGroup {
     const { isolated, isKnown } = this.#suspects.lost(work)
     for (const id of isolated) this.#usual.forget(id)
     return isKnown ? 'integration_crashed' : 'sender_lost'
+  }
+
+  #lostPreview(error: Error): LostReason {
+    this.#options.onLost(error)
+    return 'integration_crashed'
   }
 
   #ended(work: Work, outcome: Outcome | null): void {

@@ -121,8 +121,7 @@ const HOSTED_DIRECTIVES: typeof DIRECTIVES = {
   // Evaluates `mapping` for the object that `apply` results in, in place of the message.
   '@transform': (value, place, depth) => {
     const given = options(value, place, ['apply', 'mapping'])
-    for (const name of ['apply', 'mapping'])
-      if (!isObject(given[name])) throw new Refused(`${place}.${name}`, 'must be an object')
+    for (const name of ['apply', 'mapping']) if (!isObject(given[name])) throw new Refused(`${place}.${name}`, 'must be an object')
     const apply = check(given['apply'], `${place}.apply`, depth + 1)
     return limited(apply * check(given['mapping'], `${place}.mapping`, depth + 1), place)
   },
