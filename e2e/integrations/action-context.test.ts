@@ -130,7 +130,12 @@ test('an IntegrationError with a status that the library retries is temporary, a
   )
   const { state, attemptCount, attempts } = await wiring.settled(await wiring.track())
   assert.deepEqual([state, attemptCount], ['delivered', 2], JSON.stringify(attempts))
-  assert.ok(attempts.some(({ error }) => error?.includes('Marketo returned success=false')))
+  // The error is on the row of the request that was answered with 200.
+  const shown = attempts.filter(({ url }) => !url.includes('/oauth/')).map(({ status, reason, error }) => [status, reason, error !== null])
+  assert.deepEqual(shown, [
+    [200, 'integration_retry', true],
+    [200, null, false],
+  ])
 })
 
 /** A contact and a company with the default mappings of their actions, for the same messages. */
@@ -165,4 +170,23 @@ test('HubSpot: the actions of one message share what they leave, in order, also 
     requests.some(({ path, body }) => `${path} ${body}`.includes('contact-1') && `${path} ${body}`.includes('company-1')),
     'the company is associated with the contact',
   )
+})
+
+test('a preview counts a message that cannot be sent as failed, and shows the headers that would be sent', async () => {
+  const mapping = { url: 'https://hooks.slack.com/services/T0/B0/x', text: { '@path': '$.properties.text' } }
+  const subscription = { name: 'Post', action: 'postToChannel', subscribe: 'type = "track"', mapping }
+  const wiring = await integration('actions-slack', {}, { subscriptions: [subscription] })
+  interface Preview {
+    data: { requests?: { headers: Record<string, string> }[]; error?: { reason: string } }[]
+    summary: { sent: number; failed: number }
+  }
+  const preview = (properties: object): Promise<Preview> => {
+    const message = { type: 'track', userId: 'u-1', event: 'Tested', properties }
+    return service.api(`/destinations/${wiring.destinationId}/preview`, { method: 'POST', body: { message } })
+  }
+  const bad = await preview({})
+  assert.deepEqual([bad.summary.sent, bad.summary.failed, bad.data[0]?.error?.reason], [0, 1, 'invalid_payload'])
+  const good = await preview({ text: 'hello' })
+  assert.deepEqual([good.summary.sent, good.summary.failed, good.data[0]?.error], [1, 0, undefined])
+  assert.equal(good.data[0]?.requests?.[0]?.headers['host'], 'hooks.slack.com')
 })

@@ -53,9 +53,9 @@ function bounded<T>(evaluate: () => T): T {
 /** The same separators as in the mapping kit: `a.b`, `a[0]`, `a['b']`. */
 const SEPARATORS = /\[(?="|'|\d)|\.|(?<="|'|\d)]+/g
 
-function boundedGet(from: unknown, path: unknown): unknown {
+function boundedGet(from: unknown, path: string | readonly string[] | null | undefined): unknown {
   if (path === null || path === undefined) return undefined
-  const value = path === '' || path === '.' ? from : readSegments(from, Array.isArray(path) ? path : segmentsOf(String(path as string)))
+  const value = path === '' || path === '.' ? from : readSegments(from, typeof path === 'string' ? segmentsOf(path) : path)
   if (left !== null) charge(value)
   return value
 }

@@ -36,7 +36,7 @@ function recordModule(module: typeof http | typeof https, protocol: string): voi
     if (context === undefined) return Reflect.apply(original, this, args)
     const { trace, positions } = context
     trace.signal.throwIfAborted()
-    const made: http.ClientRequest = Reflect.apply(original, this, trace.isPreview ? withPreviewConnection(args) : args)
+    const made: http.ClientRequest = Reflect.apply(original, this, trace.isPreview ? withPreviewConnection(args, protocol) : args)
     const record = trace.open(positions, made.method, addressOf(made, args, protocol), () => made.destroy())
     if (record === null) return made
     if (trace.isDetailed) recordBody(made, record)
@@ -103,10 +103,10 @@ function addressOf(request: http.ClientRequest, args: readonly unknown[], defaul
   return `${protocol}//${host}${isDefault ? '' : `:${port}`}${request.path}`
 }
 
-function withPreviewConnection(args: readonly unknown[]): unknown[] {
+function withPreviewConnection(args: readonly unknown[], protocol: string): unknown[] {
   const [first, second] = args
-  // Without an agent, Node.js uses the connection that this function creates.
-  const override = { agent: undefined, createConnection: previewConnection }
+  // Without an agent, Node.js uses the connection that this function creates. The agent would also know the default port, which is not in the header Host.
+  const override = { agent: undefined, createConnection: previewConnection, defaultPort: protocol === 'https:' ? 443 : 80 }
   if (typeof first !== 'string' && !(first instanceof URL)) return [Object.assign({}, first, override), ...args.slice(1)]
   return typeof second === 'object' ? [first, { ...second, ...override }, ...args.slice(2)] : [first, override, ...args.slice(1)]
 }

@@ -274,7 +274,7 @@ function entryView({ content, item }: Entry, result: Result, destination: Destin
       const names = Object.entries(headers).map(([name, value]) => [name, text(value)])
       return { subscription, method, url: urlFor(role)(text(url)), headers: Object.fromEntries(names) as typeof headers, body: text(body) }
     })
-    const error = result.error === null ? {} : { error: { reason: 'not_run', sentence: result.error, line: null } }
+    const error = result.error === null ? {} : { error: { reason: result.failure ?? 'not_run', sentence: result.error, line: null } }
     return { ...shown, requests, ...error }
   }
   const { method, url, headers, body } = result.request
@@ -286,13 +286,14 @@ function entryView({ content, item }: Entry, result: Result, destination: Destin
 
 function countsOf(results: readonly Result[]) {
   const count = (has: (result: Result) => boolean): number => results.filter(has).length
+  const isFailed = (result: Result): boolean => !('skip' in result) && result.kind === 'requests' && result.failure != null
   const isNotRun = (result: Result): boolean => !('skip' in result) && result.kind === 'failed' && result.reason === 'not_run'
   return {
     messages: results.length,
-    sent: count((result) => !('skip' in result) && (result.kind === 'request' || result.kind === 'requests')),
+    sent: count((result) => !('skip' in result) && (result.kind === 'request' || result.kind === 'requests') && !isFailed(result)),
     skipped: count((result) => 'skip' in result),
     dropped: count((result) => !('skip' in result) && result.kind === 'dropped'),
-    failed: count((result) => !('skip' in result) && result.kind === 'failed' && !isNotRun(result)),
+    failed: count((result) => isFailed(result) || (!('skip' in result) && result.kind === 'failed' && !isNotRun(result))),
     notRun: count(isNotRun),
   }
 }

@@ -229,3 +229,26 @@ test('a retry has the values that earlier attempts left, and does not run again 
   const long = await run(sharing(seen, { isDown: true, value: 'x'.repeat(200) }), two)
   assert.deepEqual(long.ran?.messages[0]?.succeeded, [])
 })
+
+test('an answer of 200 that was a failure has the error on the row of its request, and no other row', async () => {
+  const refused: StepResult = { kind: 'failed', code: 'integration_failed', message: 'success is false' }
+  const lookup = recorded({ url: 'https://tool.test/lookup' })
+  const rows = async (results: StepResult[], requests: RecordedRequest[]): Promise<unknown[]> => {
+    const messages = results.map(() => ({ text: '{}', steps: ['a'] }))
+    const { ran } = await run(integration({ a: { results, requests } }), two, { messages })
+    return ran?.requests.map(({ method, url, outcome: { status, reason, error } }) => [method, url, status, reason, error]) ?? []
+  }
+  assert.deepEqual(await rows([refused], [lookup, recorded()]), [
+    ['POST', 'https://tool.test/lookup', 200, null, null],
+    ['POST', 'https://tool.test/', 200, 'integration_failed', 'success is false'],
+  ])
+  // A batch that delivered some of its messages did so by the same request.
+  const batch = recorded({ positions: [0, 1] })
+  assert.deepEqual(await rows([SUCCESS, refused], [batch]), [
+    ['POST', 'https://tool.test/', 200, null, null],
+    [null, 'integration:actions-tool', null, 'integration_failed', 'success is false'],
+  ])
+  assert.equal((await rows([refused, refused], [batch])).length, 1)
+  const late: StepResult = { kind: 'failed', code: 'timeout', message: 'Late.' }
+  assert.equal((await rows([late], [recorded()])).length, 2)
+})

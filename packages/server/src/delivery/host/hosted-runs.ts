@@ -274,7 +274,8 @@ function requestsOf(destination: IntegrationDestination, step: Step, judged: rea
   const made = result.requests.map((request): RanRequest => {
     const about = request.positions.map((at) => positions[at] as number)
     const decided = request.positions.map((at) => judged[at]).find((one) => one !== undefined && one.verdict !== 'success')
-    return ranRequest(request, subscription.name, about, decided ?? SUCCESS, keepsRequests)
+    const refused = refusedBy(request, result.requests, judged)
+    return ranRequest(request, subscription.name, about, decided ?? SUCCESS, refused, keepsRequests)
   })
   // A failure that no request shows, and a success without one, is recorded too.
   const shown = new Set(made.flatMap((request) => request.positions))
@@ -296,18 +297,36 @@ function requestsOf(destination: IntegrationDestination, step: Step, judged: rea
   return made
 }
 
+/**
+ * The failure that an answer with a status of success contains; null if there is none. It is that of the last request for a message. In a batch, all its
+ * messages must have failed in the same way: the others were delivered by the same request.
+ */
+function refusedBy(request: RecordedRequest, all: readonly RecordedRequest[], judged: readonly Judged[]): Judged | null {
+  const [first, ...others] = request.positions.map((at) => {
+    const isLast = all.slice(all.indexOf(request) + 1).every(({ positions }) => !positions.includes(at))
+    const one = judged[at]
+    return isLast && one !== undefined && REFUSAL.test(one.reason ?? '') ? one : null
+  })
+  const isSame = others.every((one) => one?.reason === first?.reason && one?.error === first?.error)
+  return first !== undefined && isSame ? first : null
+}
+
+/** What an action can say about an answer. A timeout or a network error is not about it. */
+const REFUSAL = /^(http_|integration_|invalid_)/
+
 function ranRequest(
   request: RecordedRequest,
   subscription: string,
   positions: number[],
   decided: Judged,
+  refused: Judged | null,
   keepsRequests: boolean,
 ): RanRequest {
   const { method, url, startedAtMs, totalMs, status, error, responseStart, headers, body } = request
   const isOk = status !== null && status < 400
   // Without an answer and an error, it was a preview or ended at the deadline: what decided the message says which.
   const judged: Judged = isOk
-    ? SUCCESS
+    ? (refused ?? SUCCESS)
     : status !== null
       ? { ...decided, verdict: 'temporary', reason: `http_${status}`, error: describeStatus(status) }
       : error === null

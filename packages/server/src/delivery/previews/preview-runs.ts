@@ -2,6 +2,7 @@
 
 import type { Destination, SegmentContent } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
+import type { RanRequest } from '../link/outcome.ts'
 import { builtMessage } from '../sender/loaded-messages.ts'
 import { sendOnce } from '../supervision/send-once.ts'
 import type { Senders } from '../supervision/senders.ts'
@@ -38,10 +39,11 @@ async function previewRun(
   const sent = await sendOnce(senders, destination, builtMessage(destination, content, 0), { ...options, isPreview: true })
   const outcome = 'outcomes' in sent ? sent.outcomes[0] : undefined
   if (outcome?.ran === undefined) return notRun(outcome?.error ?? 'The integration could not be run.')
+  const { ran } = outcome
   const requests: PreviewedRequest[] = []
   const errors: string[] = []
   const logs: string[] = []
-  for (const { subscription, method, url, outcome: result, sent: shown } of outcome.ran.requests) {
+  for (const { subscription, method, url, outcome: result, sent: shown } of ran.requests) {
     if (method !== null) requests.push({ subscription, method, url, headers: shown?.headers ?? {}, body: shown?.body ?? '' })
     else if (result.error !== null) errors.push(subscription === '' ? result.error : `${subscription}: ${result.error}`)
     if (result.logs !== undefined) logs.push(result.logs)
@@ -50,6 +52,19 @@ async function previewRun(
     kind: 'requests',
     requests,
     error: errors.length === 0 ? null : errors.join(' '),
+    failure: failureOf(ran.requests),
     logs: logs.length === 0 ? null : logs.join('\n'),
   }
+}
+
+/** What an action says before it has made a request is about the message. What it says later may only be about the empty answers of a preview. */
+const ABOUT_MESSAGE: ReadonlySet<string | null> = new Set(['invalid_payload', 'invalid_authentication', 'integration_failed'])
+
+/** The reason for which the message could not be sent; null if nothing speaks against it. */
+function failureOf(requests: readonly RanRequest[]): string | null {
+  const started = new Set(requests.flatMap(({ subscription, method }) => (method === null ? [] : [subscription])))
+  const failed = requests.find(
+    ({ subscription, method, outcome }) => method === null && !started.has(subscription) && ABOUT_MESSAGE.has(outcome.reason),
+  )
+  return failed?.outcome.reason ?? null
 }

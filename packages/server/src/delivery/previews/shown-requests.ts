@@ -18,8 +18,8 @@ const IDLE_MS = 30_000
 /** What would happen to a message that is routed to a destination. The request is the one to the first URL. */
 export type Previewed =
   | { kind: 'request'; request: { method: string; url: string; headers: Record<string, string>; body: string }; logs: string | null }
-  /** What an integration would send; the error says why it could not go on. */
-  | { kind: 'requests'; requests: readonly PreviewedRequest[]; error: string | null; logs: string | null }
+  /** What an integration would send; the error says why it could not go on. `failure` is the reason if the message could not be sent. */
+  | { kind: 'requests'; requests: readonly PreviewedRequest[]; error: string | null; failure?: string | null; logs: string | null }
   | { kind: 'dropped'; logs: string | null }
   /** The reason is `not_run` if there was no time left, or if the transformation could not be run for a reason of the service. */
   | { kind: 'failed'; reason: Rejected['reason'] | 'not_run'; error: string; logs: string | null }
