@@ -84,7 +84,7 @@ suite('import-workspace', { concurrency: false }, () => {
       Slack: 'create',
       'Amplitude (Actions)': 'needs_secrets',
       HubSpot: 'needs_secrets',
-      Attio: 'not_supported',
+      Attio: 'needs_secrets',
       'Universal Analytics': 'not_supported',
       Fullstory: 'not_supported',
       'Brand new': 'not_supported',
@@ -103,7 +103,7 @@ suite('import-workspace', { concurrency: false }, () => {
       report.others.map(({ part, count }) => [part, count]),
       [['warehouses', 1]],
     )
-    assert.deepEqual(Object.keys(report.secrets), ['Amplitude (Actions)', 'HubSpot'])
+    assert.deepEqual(Object.keys(report.secrets), ['Amplitude (Actions)', 'HubSpot', 'Attio'])
     assert.deepEqual([await names('/sources'), await names('/destinations')], before)
   })
 
@@ -176,7 +176,7 @@ suite('import-workspace', { concurrency: false }, () => {
 
     const count = [(await names('/sources')).length, (await names('/destinations')).length]
     const third = await switchyardWith(env, service, 'import-workspace', file, '--secrets', secrets)
-    assert.match(third.stdout, /Created 0 sources and 0 destinations\. 4 already exist\. 1 needs secrets\. 6 cannot be imported\./)
+    assert.match(third.stdout, /Created 0 sources and 0 destinations\. 4 already exist\. 2 need secrets\. 5 cannot be imported\./)
     assert.deepEqual([(await names('/sources')).length, (await names('/destinations')).length], count)
     assert.equal((await switchyardWith(env, service, 'import-workspace', file, '--secrets', secrets, '--dry-run')).code, 1)
   })
