@@ -36,7 +36,7 @@ const METADATA_ADDRESS = '169.254.169.254'
 /** So long that a batch which goes out was full. */
 const LINGER_MS = 60_000
 const GROUP = 40
-const STARVED: ReadonlySet<string> = new Set(['sender_lost', 'integration_crashed', 'timeout'])
+export const STARVED: ReadonlySet<string> = new Set(['sender_lost', 'integration_crashed', 'timeout'])
 /** How often a group is repeated if it got too little CPU time. */
 const MOST_REPEATS = 4
 
