@@ -28,6 +28,10 @@ const CORRECTED = new Map([
   ['type = "track" and event == "Order Completed"', 'type = "track" and event = "Order Completed"'],
 ])
 
+/** Why a hook has fields: without their values, most actions that have one fail. */
+const HOOK_NOTE =
+  'Segment creates these values in the tool when a mapping is saved; Switchyard does not. Create them in the tool, and enter them under Outputs.'
+
 export interface Generated {
   integrations: CatalogIntegration[]
   /** One sentence for each definition that was left out. */
@@ -195,14 +199,14 @@ function internalFields({ syncMode, hooks }: ActionDefinition): Record<string, F
   for (const [name, hook] of Object.entries(hooks ?? {})) {
     fields[name] = {
       title: hook.label,
-      description: hook.description,
+      description: name === 'onMappingSave' ? `${hook.description} ${HOOK_NOTE}` : hook.description,
       type: 'object',
       properties: {
         inputs: { title: 'Inputs', ...objectSchema(hook.inputFields ?? {}), required: [] },
         outputs: { title: 'Outputs', ...objectSchema(hook.outputTypes ?? {}), required: [] },
       },
-      // Segment runs a hook when a mapping is saved. Here, outputs can only be given, for example by an export from Segment.
-      'x-hidden': true,
+      // Segment runs a hook when a mapping is saved. Here, outputs can only be given. Those of the other hook are for reverse ETL.
+      ...(name !== 'onMappingSave' && { 'x-hidden': true }),
     }
   }
   return fields

@@ -5,8 +5,10 @@ import { createHash } from 'node:crypto'
 
 /** Returns the tag including its quotes, as in the header. */
 export function entityTag(shown: unknown): string {
+  // Warnings about a change are not part of the resource.
+  const { warnings: _, ...resource } = typeof shown === 'object' && shown !== null ? (shown as { warnings?: unknown }) : { shown }
   return `"${createHash('sha256')
-    .update(JSON.stringify(inOrder(shown)))
+    .update(JSON.stringify(inOrder(resource)))
     .digest('base64url')
     .slice(0, 22)}"`
 }

@@ -1,7 +1,7 @@
 // The subscriptions of an integration: which action runs when, and with what. Presets are subscriptions that the definition suggests; paths and
 // events are suggested from the last messages of the sources.
 
-import { Collapse, Group, NativeSelect, Paper, Select, Stack, Switch, TextInput } from '@mantine/core'
+import { Alert, Collapse, Group, NativeSelect, Paper, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo, useRef, useState } from 'react'
 import { type ApiProblem, call } from '../../api/client.ts'
@@ -49,7 +49,13 @@ export function Subscriptions({ definition, subscriptions, onChange, sourceIds, 
           isReadOnly={isReadOnly}
         />
       ))}
-      {subscriptions.length === 0 && <Note>Nothing is sent yet. Add a subscription for each action that should run.</Note>}
+      {subscriptions.length === 0 && (
+        <Alert color="orange" title="Nothing is sent yet">
+          {definition.presets.some(({ type }) => type === 'automatic')
+            ? 'Add a subscription for each action that should run.'
+            : 'This integration suggests no subscriptions of its own. Choose the actions that should run, and when.'}
+        </Alert>
+      )}
       {!isReadOnly && (
         <AddSubscription
           definition={definition}

@@ -119,6 +119,8 @@ function fieldFacts({ properties, required }: Fields, prefix: string): [string, 
       choices === undefined ? '' : `one of ${choices.map((choice) => String(choice.const)).join(', ')}`,
       field.default === undefined ? '' : `default ${JSON.stringify(field.default)}`,
     ]
-    return [`${prefix}${name}`, `${title} (${facts.filter(Boolean).join(', ')})`]
+    // The values of a hook have to be created by hand; its description says so.
+    const note = name === 'onMappingSave' ? ` ${field.description ?? ''}` : ''
+    return [`${prefix}${name}`, `${title} (${facts.filter(Boolean).join(', ')})${note}`]
   })
 }

@@ -254,6 +254,7 @@ async function columns(): Promise<readonly Column[]> {
 }
 
 async function show({ json, out }: Call, destination: JsonObject): Promise<void> {
+  for (const { message } of (destination['warnings'] ?? []) as JsonObject[]) out.remark(`Warning: ${cell(message)}`)
   if (json) return out.json(destination)
   const facts = (await factsOf())(destination)
   const { id, name, enabled, paused, sourceIds, batch, filter, createdAt } = destination

@@ -3,6 +3,7 @@
 
 import { listed } from '../../api/listed.ts'
 import {
+  array,
   type Fields,
   type Infer,
   integer,
@@ -12,6 +13,7 @@ import {
   optional,
   patchOf,
   type Schema,
+  string,
   variants,
   withDefault,
 } from '../../api/schema.ts'
@@ -105,12 +107,26 @@ export const DESTINATION_PATCH = object({
   version: optional(VERSION_FIELD),
 })
 
+const WARNINGS = optional(
+  array(
+    object({
+      code: oneOf(['no_subscription', 'hook_outputs_missing', 'integration_problem']),
+      field: string(),
+      message: string({ description: 'A sentence that says what to do.' }),
+    }),
+    {
+      description:
+        'Only in the response to a request that created or changed the destination, if there are any: why it sends nothing, or will fail, although it was accepted.',
+    },
+  ),
+)
+
 export const DESTINATION = variants(
   'type',
   Object.fromEntries(
     kinds.map(({ type, shownSettings }) => [
       type,
-      { ...COMMON_SETTINGS.viewFields, timeoutMs: integer({ description: TIMEOUT }), ...shownSettings },
+      { ...COMMON_SETTINGS.viewFields, timeoutMs: integer({ description: TIMEOUT }), ...shownSettings, warnings: WARNINGS },
     ]),
   ),
   { title: 'Destination', description: 'A webhook or an integration that messages are sent to.' },

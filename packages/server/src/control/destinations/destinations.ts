@@ -151,6 +151,7 @@ export function destinationRoutes(parts: ControlParts): Route[] {
     view: destinationView,
     viewFor: (role) => (role === 'admin' ? destinationView : redactedView),
     audit: destinationAudit,
+    warnings: async (destination) => kindOf(destination).warnings(destination, await installedDefinition(catalog, destination)),
   }
   return [
     listRoute(kind),

@@ -121,6 +121,31 @@ test('an access token is enough for an integration that uses OAuth, and one with
   assert.equal(linkedIn.status, 201, linkedIn.text)
 })
 
+test('a destination that would send nothing, or fail, is accepted with a warning that says what to do', async (t) => {
+  const fixture = await start(t)
+  const empty = await create(fixture, { integration: 'actions-hubspot-cloud', settings: { oauth: { accessToken: 'a' } } })
+  assert.deepEqual(
+    empty.body.warnings?.map(({ code, field }: { code: string; field: string }) => [code, field]),
+    [['no_subscription', 'subscriptions']],
+    empty.text,
+  )
+  assert.match(empty.body.warnings[0].message, /nothing is sent\. Add one for each action.*upsertContact/)
+  const read = await fixture.call('GET', `/api/destinations/${empty.body.id}`)
+  assert.equal(read.body.warnings, undefined)
+  assert.equal(read.headers.get('etag'), empty.headers.get('etag'), 'warnings do not change the ETag')
+  const linkedIn = async (mapping: object): Promise<unknown[]> => {
+    const subscriptions = [{ name: 'Convert', action: 'streamConversion', subscribe: 'type = "track"', mapping, enabled: true }]
+    const body = { integration: 'actions-linkedin-conversions', name: `LinkedIn ${Object.keys(mapping).length}`, subscriptions }
+    const created = await create(fixture, { ...body, settings: { oauth: { accessToken: 'a' } } })
+    assert.equal(created.status, 201, created.text)
+    return (created.body.warnings ?? []).map(({ code, field }: { code: string; field: string }) => [code, field])
+  }
+  const filled = { conversionHappenedAt: { '@path': '$.timestamp' } }
+  assert.deepEqual(await linkedIn(filled), [['hook_outputs_missing', 'subscriptions[0].mapping.onMappingSave.outputs']])
+  assert.deepEqual(await linkedIn({ ...filled, onMappingSave: { outputs: { id: '1' } } }), [])
+  assert.equal((await create(fixture, SLACK)).body.warnings, undefined)
+})
+
 test('subscriptions are replaced as a whole, and keep their ids by id or by name', async (t) => {
   const fixture = await start(t)
   const [first] = SLACK.subscriptions

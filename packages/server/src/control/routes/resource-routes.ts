@@ -34,6 +34,8 @@ export interface ResourceKind<R extends Resource> {
   hasText?: (resource: R, text: string) => boolean
   /** How a change is recorded, if not as `view` shows it. */
   audit?: (actor: Actor, action: string) => Audit<R>
+  /** What whoever created or changed the resource should know, although it was accepted. */
+  warnings?: (resource: R) => Promise<readonly object[]>
   /** Throws if the resource must not be changed. */
   checkChange?: (before: R) => void
 }
@@ -124,7 +126,7 @@ export function createRoute<R extends Resource, New extends { name: string }, Bo
         checkName(asked, (given as { name: string }).name, others(configuration))
         return make(configuration)
       }
-      return kind.view(await create(checked, auditOf(kind, actor, 'create')))
+      return await withWarnings(kind, await create(checked, auditOf(kind, actor, 'create')))
     },
   })
 }
@@ -159,9 +161,14 @@ export function updateRoute<R extends Resource, New, Body>(
         checkIfMatch(exchange, viewFor(kind, role)(before))
         return make(before, configuration)
       }
-      return kind.view(found(kind, await update(id, checked, auditOf(kind, actor, 'update'))))
+      return await withWarnings(kind, found(kind, await update(id, checked, auditOf(kind, actor, 'update'))))
     },
   })
+}
+
+async function withWarnings<R extends Resource>(kind: ResourceKind<R>, resource: R): Promise<JsonObject> {
+  const warnings = (await kind.warnings?.(resource)) ?? []
+  return warnings.length === 0 ? kind.view(resource) : { ...kind.view(resource), warnings: [...warnings] }
 }
 
 type ChangeFunction<R, New> = (before: R, configuration: Configuration) => Partial<New>

@@ -26,6 +26,7 @@ import {
   SHOWN_SUBSCRIPTIONS,
 } from './settings.ts'
 import { idProblem, presetSubscriptions, subscriptionsProblem, withIds } from './subscriptions.ts'
+import { integrationWarnings } from './warnings.ts'
 
 const ONLY_TARGET = [0] as const
 
@@ -98,6 +99,7 @@ export const INTEGRATION: DestinationKind<IntegrationDestination, GivenIntegrati
   sameReceiver: (one, other) => (one.integration.slug === other.integration.slug ? 'the same integration' : null),
   setupProblem: ({ settings }, definition) => settingsProblem(settings, definition),
   misfit,
+  warnings: integrationWarnings,
   isInactive: ({ subscriptions }) => !subscriptions.some(({ enabled }) => enabled),
   acceptsDeadLetters: false,
 

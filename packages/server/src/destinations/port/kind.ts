@@ -99,6 +99,14 @@ export interface SettingsProblem {
   problem: string
 }
 
+export interface SettingsWarning {
+  /** A stable code. */
+  code: 'no_subscription' | 'hook_outputs_missing' | 'integration_problem'
+  field: string
+  /** A sentence that says what to do. */
+  message: string
+}
+
 /** Returns the rule by which a message is filtered out, or null if it passes. */
 export type FilterJudge = (item: JsonObject, content: SegmentContent) => FilterRule | null
 
@@ -208,6 +216,8 @@ interface KindAnswers<D extends Destination, Given extends GivenSettings, Stored
   setupProblem(destination: D, definition: CatalogIntegration): SettingsProblem | null
   /** What no longer fits its definition, so that messages would fail; null if it fits. */
   misfit(destination: D, definition: CatalogIntegration): SettingsProblem | null
+  /** What whoever created or changed it should know, although it was accepted. The definition is null if there is none. */
+  warnings(destination: D, definition: CatalogIntegration | null): readonly SettingsWarning[]
   /** Whether its settings are such that no message is sent to it. */
   isInactive(destination: D): boolean
   /** Whether it can be the dead-letter destination of others. */

@@ -72,6 +72,7 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
   sameReceiver: (one, other) => (one.urls.some((url) => other.urls.includes(url)) ? 'the same URL' : null),
   setupProblem: () => null,
   misfit: () => null,
+  warnings: () => [],
   isInactive: () => false,
   acceptsDeadLetters: true,
 
