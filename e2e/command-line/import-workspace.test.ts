@@ -136,6 +136,13 @@ suite('import-workspace', { concurrency: false }, () => {
       )
     }
 
+    const { data: plans } = await service.api<{ data: { name: string; sourceIds: string[]; rules: { event: string; mode: string }[] }[] }>(
+      '/plans',
+    )
+    assert.deepEqual(
+      plans.map(({ name, sourceIds, rules }) => [name, sourceIds, rules.map(({ event, mode }) => [event, mode])]),
+      [['Shop plan', [shop?.id], [['Order Completed', 'observe']]]],
+    )
     await send({ userId: 'internal', event: 'Internal Order' })
     const { data: held } = await service.api<{ data: { skips: { destinationId: string; rule: string }[]; deliveries: unknown[] }[] }>(
       '/messages?userId=internal',
@@ -176,7 +183,7 @@ suite('import-workspace', { concurrency: false }, () => {
 
     const count = [(await names('/sources')).length, (await names('/destinations')).length]
     const third = await switchyardWith(env, service, 'import-workspace', file, '--secrets', secrets)
-    assert.match(third.stdout, /Created 0 sources and 0 destinations\. 4 already exist\. 2 need secrets\. 5 cannot be imported\./)
+    assert.match(third.stdout, /Created 0 sources and 0 destinations\. 5 already exist\. 2 need secrets\. 5 cannot be imported\./)
     assert.deepEqual([(await names('/sources')).length, (await names('/destinations')).length], count)
     assert.equal((await switchyardWith(env, service, 'import-workspace', file, '--secrets', secrets, '--dry-run')).code, 1)
   })
@@ -333,21 +340,25 @@ suite('import-workspace', { concurrency: false }, () => {
 })
 
 interface SegmentPage {
+  trackingPlanId?: string
   data: Record<string, { destinationId: string }[]>
 }
 
 /** Stands in for Segment's Public API: lists in pages of two, only with a token, and subscriptions only in the alpha version. */
 async function startSegment(): Promise<AsyncDisposable & { url: string }> {
-  const all = (part: string): { destinationId: string }[] => (exportedWorkspace() as SegmentPage[]).flatMap(({ data }) => data[part] ?? [])
+  const all = (part: string, plan: string | undefined): { destinationId: string }[] =>
+    (exportedWorkspace() as SegmentPage[]).flatMap(({ trackingPlanId, data }) => (trackingPlanId === plan ? (data[part] ?? []) : []))
   const server = createServer(({ url = '', headers }, response) => {
     const { pathname, searchParams } = new URL(url, 'http://segment')
-    const [, destination, part = ''] = /^\/(?:destinations?\/([^/]+)\/)?(\w+)$/.exec(pathname) ?? []
+    const [, plan, list] = /^\/tracking-plans(?:\/([^/]+)\/(\w+))?$/.exec(pathname) ?? []
+    const [, destination, named = ''] = /^\/(?:destinations?\/([^/]+)\/)?(\w+)$/.exec(pathname) ?? []
+    const part = pathname === '/tracking-plans' ? 'trackingPlans' : (list ?? named)
     const version = part === 'subscriptions' ? 'v1alpha' : 'v1'
     if (pathname.startsWith('/destination/') !== (part === 'filters')) return response.writeHead(404).end('{"errors":[]}')
     if (headers.authorization !== 'Bearer token-of-segment') return response.writeHead(401).end('{"errors":[]}')
     if (headers.accept !== `application/vnd.segment.${version}+json` || searchParams.get('pagination.count') !== '200')
       return response.writeHead(422).end('{"errors":[]}')
-    const entries = all(part).filter(({ destinationId }) => destination === undefined || destinationId === destination)
+    const entries = all(part, plan).filter(({ destinationId }) => destination === undefined || destinationId === destination)
     const start = Number(Buffer.from(searchParams.get('pagination.cursor') ?? '', 'base64').toString())
     const next = start + 2 < entries.length ? Buffer.from(String(start + 2)).toString('base64') : null
     const pagination = { current: 'MA==', next, totalEntries: entries.length }

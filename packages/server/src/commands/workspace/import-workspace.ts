@@ -19,9 +19,9 @@ const MAX_FILE_BYTES = 64 * 1024 * 1024
 
 export const importWorkspace: Command = {
   name: 'import-workspace',
-  summary: 'Create sources and integrations from an export of a Segment workspace',
+  summary: 'Create sources, destinations and tracking plans from an export of a Segment workspace',
   details:
-    'The file contains the responses of Segment\'s Public API to GET /sources, /destinations, /destinations/{id}/subscriptions and /destination/{id}/filters as JSON: one object, or a list of responses. The guide "Move a Segment workspace" has a script that writes it. Sources keep their write keys.\n\n' +
+    'The file contains the responses of Segment\'s Public API to GET /sources, /destinations, /destinations/{id}/subscriptions, /destination/{id}/filters and /tracking-plans as JSON: one object, or a list of responses. The guide "Move a Segment workspace" has a script that writes it. Sources keep their write keys.\n\n' +
     'Sources and destinations that already exist are not changed, so the command can be run again. It lists everything that cannot be imported, with the reason. The export does not contain secrets: destinations that need one are not created until you give it with --secrets.\n\n' +
     'The exit code is 0 if everything was imported, and 1 otherwise. With --dry-run, it is 5 if something would be created.',
   arguments: [{ name: 'FILE', description: 'The export, or - for stdin.' }],
@@ -83,7 +83,10 @@ async function readExisting(api: Api): Promise<Existing> {
       conditionalFilters: (conditionalFilters ?? []) as Existing['destinations'][number]['conditionalFilters'],
     })
   }
-  return { sources, destinations }
+  const plans: Existing['plans'][number][] = []
+  for await (const { id, name, sourceIds } of api.all('/api/plans'))
+    plans.push({ id: String(id), name: String(name), sourceIds: (sourceIds ?? []) as string[] })
+  return { sources, destinations, plans }
 }
 
 function textOrNull(value: unknown): string | null {
@@ -112,7 +115,7 @@ function resolved(value: unknown, place: string, env: Call['env']): unknown {
 /** Lets the service check what it would get, one by one, so that one destination that it rejects does not affect the others. */
 async function checkPlan(api: Api, plan: WorkspacePlan): Promise<void> {
   const problemOf = async (
-    kind: 'sources' | 'destinations',
+    kind: 'sources' | 'destinations' | 'plans',
     settings: object,
   ): Promise<{ field: string | null; message: string } | undefined> => {
     const { problems } = await api.post('/api/configuration/check', { [kind]: [{ id: null, settings }] })
@@ -142,6 +145,20 @@ async function checkPlan(api: Api, plan: WorkspacePlan): Promise<void> {
       if (rejected === destination) break
     }
   }
+  for (const planned of plan.plans.filter(({ outcome }) => outcome === 'create')) {
+    // A rule that is rejected is left out, and the rest is checked again.
+    for (let problem = await problemOf('plans', planned.body); problem !== undefined; problem = await problemOf('plans', planned.body)) {
+      const [, index] = /^rules\[(\d+)\]/.exec(problem.field ?? '') ?? []
+      const rejected = index === undefined ? undefined : (planned.body.rules[Number(index)] as { type: string; event?: string } | undefined)
+      if (rejected === undefined) {
+        Object.assign(planned, { outcome: 'not_supported', reason: problem.message })
+        break
+      }
+      const name = [rejected.type, rejected.event].filter((part) => part !== undefined).join(' ')
+      planned.notes.push(`The rule ${name} is left out: its ${problem.message.replace(/^rules\[\d+\](?:\.|\s+)/, '')}`)
+      planned.body = { ...planned.body, rules: planned.body.rules.filter((rule) => rule !== rejected) }
+    }
+  }
   // A source that was rejected here leaves its destinations without one.
   for (const destination of plan.destinations)
     if (destination.outcome === 'create' && destination.source?.outcome === 'not_supported')
@@ -164,7 +181,7 @@ function bodyOf({
   return { type, name, aliases, origin: ORIGIN_PREFIX + segmentId, enabled, conditionalFilters, ...own }
 }
 
-async function createAll({ api, signal }: Call, { sources, destinations }: WorkspacePlan): Promise<void> {
+async function createAll({ api, signal }: Call, { sources, destinations, plans }: WorkspacePlan): Promise<void> {
   /** An answer that rejects one entry does not stop the others. */
   const create = async (path: string, planned: { outcome: string; reason: string | null }, body: object): Promise<JsonObject | null> => {
     if (signal.aborted) throw new CommandProblem('Interrupted.', EXIT.interrupted)
@@ -192,10 +209,12 @@ async function createAll({ api, signal }: Call, { sources, destinations }: Works
     if (sourceId === null) Object.assign(destination, { outcome: 'failed', reason: 'Its source could not be created.' })
     else await create('/api/destinations', destination, { ...bodyOf(destination), sourceIds: [sourceId] })
   }
+  for (const plan of plans)
+    if (plan.outcome === 'create') await create('/api/plans', plan, { ...plan.body, sourceIds: plan.sources.flatMap(({ id }) => id ?? []) })
 }
 
-function exitOf({ sources, destinations, others }: WorkspacePlan, dryRun: boolean): ExitCode {
-  const all = [...sources, ...destinations]
+function exitOf({ sources, destinations, plans, others }: WorkspacePlan, dryRun: boolean): ExitCode {
+  const all = [...sources, ...destinations, ...plans]
   if (dryRun && all.some(({ outcome }) => outcome === 'create')) return EXIT.differs
   const isComplete =
     others.length === 0 &&

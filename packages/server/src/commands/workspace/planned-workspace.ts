@@ -55,7 +55,14 @@ export interface PlannedDestination extends Planned {
   enabled: boolean
 }
 
+export interface PlannedPlan extends Omit<Planned, 'adopts'> {
+  /** The sources that it is attached to. */
+  sources: PlannedSource[]
+  body: { rules: readonly object[] } & Record<string, unknown>
+}
+
 export interface WorkspacePlan {
+  plans: PlannedPlan[]
   sources: PlannedSource[]
   destinations: PlannedDestination[]
   others: { part: string; count: number; reason: string }[]
@@ -64,6 +71,7 @@ export interface WorkspacePlan {
 /** What already exists in the service. */
 export interface Existing {
   sources: readonly { id: string; name: string; origin: string | null; writeKeys: readonly string[] }[]
+  plans: readonly { id: string; name: string; sourceIds: readonly string[] }[]
   destinations: readonly {
     id: string
     name: string

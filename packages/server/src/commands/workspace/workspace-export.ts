@@ -64,6 +64,29 @@ export interface ExportedFilterAction {
   fields: ReadonlyMap<string, readonly string[]>
 }
 
+/** A tracking plan. */
+export interface ExportedPlan {
+  id: string
+  name: string
+  description: string
+  /** `LIVE`, or a kind of library. */
+  type: string
+  /** The sources that it is attached to. */
+  sourceIds: readonly string[]
+  rules: readonly ExportedRule[]
+}
+
+export interface ExportedRule {
+  /** Such as `TRACK`. */
+  type: string
+  /** The event of a track rule. */
+  key: string | null
+  version: number
+  /** A JSON Schema of the whole message. */
+  schema: Readonly<Record<string, unknown>>
+  isDeprecated: boolean
+}
+
 export interface Workspace {
   sources: readonly ExportedSource[]
   destinations: readonly ExportedDestination[]
@@ -71,6 +94,7 @@ export interface Workspace {
   subscriptions: ReadonlyMap<string, readonly ExportedSubscription[]>
   /** By the id of the destination. Null if the export has no answers about filters, so that it is not known whether there are any. */
   filters: ReadonlyMap<string, readonly ExportedFilter[]> | null
+  plans: readonly ExportedPlan[]
   /** The names of destination functions, by their id in Segment's catalogue. */
   functions: ReadonlyMap<string, string>
   /** Other lists in the export, such as warehouses, and how many entries each has. */
@@ -92,6 +116,8 @@ export function parseWorkspace(text: string, path: string): Workspace {
   const subscriptions = new Map<string, ExportedSubscription>()
   const filters = new Map<string, ExportedFilter>()
   const functions = new Map<string, string>()
+  const plans = new Map<string, ExportedPlan & { sourceIds: string[]; rules: ExportedRule[] }>()
+  const planPages: { planId: string; data: Fields }[] = []
   let hasFilters = false
   const others = new Map<string, number>()
   // An entry can be on two pages if the workspace changed while it was exported.
@@ -100,10 +126,16 @@ export function parseWorkspace(text: string, path: string): Workspace {
   for (const [index, given] of pages.entries()) {
     const page = new Fields(given, Array.isArray(value) ? `${path}[${index}]` : path)
     const data = page.has('data') ? page.object('data') : page
+    // The rules and the sources of a plan do not name it, so the script of the guide writes its id beside them.
+    if (page.has('trackingPlanId')) {
+      planPages.push({ planId: page.text('trackingPlanId'), data })
+      continue
+    }
     for (const part of data.names()) {
       if (part === 'sources') for (const entry of data.list(part)) add(sources, parseSource(entry))
       else if (part === 'destinations') for (const entry of data.list(part)) add(destinations, parseDestination(entry))
       else if (part === 'subscriptions') for (const entry of data.list(part)) add(subscriptions, parseSubscription(entry))
+      else if (part === 'trackingPlans') for (const entry of data.list(part)) add(plans, parsePlan(entry))
       else if (part === 'filters') {
         hasFilters = true
         for (const entry of data.list(part)) add(filters, parseFilter(entry))
@@ -114,6 +146,12 @@ export function parseWorkspace(text: string, path: string): Workspace {
       }
     }
   }
+  for (const { planId, data } of planPages) {
+    const plan = plans.get(planId)
+    if (plan === undefined) continue
+    plan.rules.push(...data.list('rules').map(parseRule))
+    plan.sourceIds.push(...data.list('sources').map((source) => source.text('id')))
+  }
   if (sources.size === 0 && destinations.size === 0)
     throw new UsageProblem(
       `${path} contains neither sources nor destinations. It must contain the answers of Segment's Public API, such as { "data": { "sources": […] } }, as one object or a list.`,
@@ -122,6 +160,7 @@ export function parseWorkspace(text: string, path: string): Workspace {
     sources: [...sources.values()],
     destinations: [...destinations.values()],
     subscriptions: byDestination(subscriptions.values()),
+    plans: [...plans.values()],
     functions,
     filters: hasFilters ? byDestination(filters.values()) : null,
     others,
@@ -177,6 +216,29 @@ function parseSubscription(subscription: Fields): ExportedSubscription {
     trigger: subscription.text('trigger', ''),
     mapping: subscription.object('settings').value,
     isReverseEtl: subscription.has('modelId') || subscription.has('reverseETLSchedule'),
+  }
+}
+
+function parsePlan(plan: Fields): ExportedPlan & { sourceIds: string[]; rules: ExportedRule[] } {
+  const id = plan.text('id')
+  return {
+    id,
+    name: plan.text('name', id),
+    description: plan.text('description', ''),
+    type: plan.text('type', 'LIVE'),
+    sourceIds: [],
+    rules: [],
+  }
+}
+
+function parseRule(rule: Fields): ExportedRule {
+  return {
+    type: rule.text('type'),
+    key: rule.text('key', '') || null,
+    version: rule.number('version') ?? 0,
+    schema: rule.object('jsonSchema').value,
+    // Segment writes a time long ago for rules that are not deprecated.
+    isDeprecated: Date.parse(rule.text('deprecatedAt', '')) > 0,
   }
 }
 

@@ -25,10 +25,10 @@ const CATALOG: Catalog = new Map([
   ['actions-hubspot-cloud', integration(['portalId', 'oauth'], ['oauth'], { upsertContact: [] })],
   ['actions-attio', integration([], [], {}, false)],
 ])
-const NOTHING: Existing = { sources: [], destinations: [] }
+const NOTHING: Existing = { sources: [], destinations: [], plans: [] }
 
-function plan(value: unknown, existing: Existing = NOTHING, secrets: Secrets = new Map()): WorkspacePlan {
-  return planWorkspace(parseWorkspace(JSON.stringify(value), 'x'), existing, CATALOG, secrets)
+function plan(value: unknown, existing: Partial<Existing> = NOTHING, secrets: Secrets = new Map()): WorkspacePlan {
+  return planWorkspace(parseWorkspace(JSON.stringify(value), 'x'), { ...NOTHING, ...existing }, CATALOG, secrets)
 }
 
 function existingOf(id: string, about: Partial<Existing['destinations'][number]>): Existing['destinations'][number] {

@@ -6,6 +6,7 @@ import { type Existing, ORIGIN_PREFIX, type PlannedSource, type Secrets, uniqueN
 import type { Catalog } from './workspace-catalog.ts'
 import { planDestination } from './workspace-destinations.ts'
 import type { ExportedSource, Workspace } from './workspace-export.ts'
+import { planTrackingPlans } from './workspace-tracking-plans.ts'
 
 export function planWorkspace(workspace: Workspace, existing: Existing, catalog: Catalog, secrets: Secrets): WorkspacePlan {
   const sourceNames = uniqueNames(workspace.sources, ({ slug }) => slug)
@@ -26,7 +27,8 @@ export function planWorkspace(workspace: Workspace, existing: Existing, catalog:
       secrets,
     })
   })
-  return { sources: [...sources.values()], destinations, others: othersOf(workspace) }
+  const plans = planTrackingPlans(workspace.plans, sources, existing)
+  return { sources: [...sources.values()], destinations, plans, others: othersOf(workspace) }
 }
 
 function planSource(source: ExportedSource, name: string, existing: Existing): PlannedSource {

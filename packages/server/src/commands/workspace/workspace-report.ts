@@ -2,7 +2,7 @@
 
 import { counted } from '../../api/counted.ts'
 import type { Call } from '../line/command.ts'
-import type { PlannedDestination, PlannedSource, WorkspacePlan } from './planned-workspace.ts'
+import type { PlannedDestination, PlannedPlan, PlannedSource, WorkspacePlan } from './planned-workspace.ts'
 
 const SIGNS = {
   create: ['green', '+'],
@@ -47,6 +47,12 @@ export function report(call: Call, plan: WorkspacePlan, dryRun: boolean): void {
       notes(subscription.notes, '        ')
     }
   }
+  for (const tracking of plan.plans) {
+    const rules = tracking.outcome === 'exists' ? '' : ` (${counted(tracking.body.rules.length, 'rule')})`
+    line(tracking, `tracking plan ${tracking.name}${rules}`)
+    notes(tracking.notes, '    ')
+    hints(tracking.hints)
+  }
   for (const { part, count, reason } of plan.others)
     line({ outcome: 'not_supported', reason }, `${part}${count === 0 ? '' : ` (${count})`}`)
   if (Object.keys(secrets).length > 0) {
@@ -66,11 +72,13 @@ function templateOf({ secrets, mappingSecrets }: PlannedDestination): Record<str
 }
 
 function summaryOf(plan: WorkspacePlan, dryRun: boolean): string {
-  const all = [...plan.sources, ...plan.destinations]
+  const all = [...plan.sources, ...plan.destinations, ...plan.plans]
   const count = (list: readonly { outcome: string }[], ...outcomes: string[]): number =>
     list.filter(({ outcome }) => outcomes.includes(outcome)).length
   const made = dryRun ? 'create' : 'created'
-  const created = `${counted(count(plan.sources, made), 'source')} and ${counted(count(plan.destinations, made), 'destination')}`
+  const [sources, destinations, plans] = [count(plan.sources, made), count(plan.destinations, made), count(plan.plans, made)]
+  const both = [counted(sources, 'source'), counted(destinations, 'destination')]
+  const created = plans === 0 ? both.join(' and ') : `${both.join(', ')} and ${counted(plans, 'tracking plan')}`
   return [
     dryRun ? `Would create ${created}.` : `Created ${created}.`,
     ...sentence(count(all, 'exists'), 'already exist'),
@@ -85,13 +93,25 @@ function sentence(count: number, what: string): string[] {
     : [`${count} ${count === 1 ? what.replace(/^already exist$/, 'already exists').replace(/^need /, 'needs ') : what}.`]
 }
 
-function jsonOf({ sources, destinations, others }: WorkspacePlan, secrets: object, dryRun: boolean): object {
-  return { dryRun, sources: sources.map(sourceJson), destinations: destinations.map(destinationJson), others, secrets }
+function jsonOf({ sources, destinations, plans, others }: WorkspacePlan, secrets: object, dryRun: boolean): object {
+  return {
+    dryRun,
+    sources: sources.map(sourceJson),
+    destinations: destinations.map(destinationJson),
+    plans: plans.map(planJson),
+    others,
+    secrets,
+  }
 }
 
 function sourceJson(source: PlannedSource): object {
   const { adopts: _, body: __, ...shown } = source
   return shown
+}
+
+function planJson(plan: PlannedPlan): object {
+  const { body, sources, ...shown } = plan
+  return { ...shown, sources: sources.map(({ name }) => name), rules: body.rules.length }
 }
 
 function destinationJson(destination: PlannedDestination): object {
