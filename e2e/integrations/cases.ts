@@ -10,6 +10,7 @@ import {
 } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
 import { sampleMapping, sampleSettings } from '../../packages/integrations/src/fixtures/sample-settings.ts'
+import { definitionSettings, environmentOf, hostSettings } from '../../packages/integrations/src/host-settings.ts'
 import { matchingEvent } from './matching-event.ts'
 import { SPECIAL_CASES } from './special-cases.ts'
 
@@ -22,11 +23,19 @@ export interface IntegrationCase {
   /** What its subscriptions come from. */
   from: 'presets' | 'actions'
   settings: JsonObject
+  /** What the library gets when it is called directly: what Segment's machines would give it instead of settings of ours. */
+  direct: DirectValues
   subscriptions: readonly CaseSubscription[]
   /** One for each subscription that an event can match, with the position of that subscription. */
   events: readonly { position: number; event: JsonObject }[]
   /** The actions that take several events at once. */
   batchActions: readonly string[]
+}
+
+export interface DirectValues {
+  settings: JsonObject
+  env: Readonly<Record<string, string>>
+  features: Readonly<Record<string, boolean>>
 }
 
 export interface CaseSubscription {
@@ -37,6 +46,15 @@ export interface CaseSubscription {
   enabled: true
 }
 
+/** The library cannot be compared with, because it needs a machine of Segment, or more messages than one: the test that checks them instead. */
+export const OWN_TESTS: Readonly<Record<string, string>> = {
+  'actions-aws-kinesis': 'own-aws-keys.test.ts',
+  'actions-liveramp-audiences': 'host-settings.test.ts',
+  'actions-s3': 'own-aws-keys.test.ts',
+  'actions-s3-csv': 'own-aws-keys.test.ts',
+  'actions-the-trade-desk-crm': 'host-settings.test.ts',
+}
+
 const OAUTH = {
   clientId: 'sample-client-id',
   clientSecret: 'sample-client-secret',
@@ -44,9 +62,9 @@ const OAUTH = {
   accessToken: 'sample-access-token',
 }
 
-/** Of every integration in the catalogue that is available. */
+/** Of every integration in the catalogue that is available and can be compared. */
 export async function integrationCases(): Promise<IntegrationCase[]> {
-  const entries = await readCatalog()
+  const entries = (await readCatalog()).filter(({ slug, available }) => available && !Object.hasOwn(OWN_TESTS, slug))
   return await Promise.all(entries.map(async ({ slug }) => caseOf((await readIntegration(slug)) as CatalogIntegration)))
 }
 
@@ -90,7 +108,14 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
   })
   const settings = { ...sampleSettings(integration), ...(auth.startsWith('oauth') && { oauth: OAUTH }), ...special.settings }
   const batchActions = actions.filter(({ batch }) => batch).map((action) => action.slug)
-  return { slug, name, directory, auth, from: presets.length > 0 ? 'presets' : 'actions', settings, subscriptions, events, batchActions }
+  const { oauth } = settings as { oauth?: JsonObject }
+  const direct = {
+    settings: { ...definitionSettings(slug, settings), ...(oauth !== undefined && { oauth }) },
+    env: environmentOf(slug, settings),
+    features: hostSettings(slug).features ?? {},
+  }
+  const from = presets.length > 0 ? 'presets' : 'actions'
+  return { slug, name, directory, auth, from, settings, direct, subscriptions, events, batchActions }
 }
 
 /** The same with the subscriptions alone whose actions take several events at once; none if there is no such action. */

@@ -106,7 +106,8 @@ async function expectedOf(integration: IntegrationCase, library: Library, copies
     const receivedAt = new Date().toISOString()
     // Where the mapping reads sentAt, the event has one, as old as its timestamp: it happened just now by the clock of the service.
     const timestamp = event['sentAt'] === undefined ? event['timestamp'] : receivedAt
-    const whole = { integrations: {}, ...event, timestamp, originalTimestamp: event['timestamp'], receivedAt }
+    const integrations = event['integrations'] ?? {}
+    const whole = { ...event, integrations, timestamp, originalTimestamp: event['timestamp'], receivedAt }
     const { results, requests, rawConnections } = await library.call({ ...integration, events: copiesOf(whole, copies) })
     const own = results?.[position]
     const dialled = requests.filter(({ host }) => host !== METADATA_ADDRESS)

@@ -1,14 +1,25 @@
-// How many integrations are covered: for each of their presets, an event goes through the whole service, and the requests that arrive are those
-// that the library makes when it is called directly. `npm run coverage:integrations` prints it, and lists the integrations that are not covered
-// with the reason. `--batches` also sends three events at once to actions that take several. With words as arguments: only integrations whose slug
+// How many integrations can work, and how many of them are covered: for each of their presets, an event goes through the whole service, and the
+// requests that arrive are those that the library makes when it is called directly. `npm run coverage:integrations` prints it, and lists the
+// integrations that do not work or are not covered, with the reason. `--batches` also sends three events at once to actions that take several. With words as arguments: only integrations whose slug
 // contains one of them, with the differences in full.
 
-import { batchCase, type IntegrationCase, integrationCases } from './cases.ts'
+import { readFileSync } from 'node:fs'
+import { readCatalog } from '@switchyard/integrations/catalog'
+import { batchCase, type IntegrationCase, integrationCases, OWN_TESTS } from './cases.ts'
 import { type Comparison, compareRequests } from './compare-requests.ts'
 
 const words = process.argv.slice(2).filter((word) => word !== '--batches')
 const all = await integrationCases()
-const cases = words.length === 0 ? all : all.filter(({ slug }) => words.some((word) => slug.includes(word)))
+const isChosen = ({ slug }: { slug: string }): boolean => words.length === 0 || words.some((word) => slug.includes(word))
+const entries = (await readCatalog()).filter(isChosen)
+const working = entries.filter(({ problem }) => problem === null)
+const ofAudiences = working.filter(({ needs }) => needs !== null)
+const tested = working.filter(({ slug }) => Object.hasOwn(OWN_TESTS, slug))
+for (const { slug } of tested)
+  if (!readFileSync(new URL(OWN_TESTS[slug] as string, import.meta.url), 'utf8').includes(`'${slug}'`))
+    throw new Error(`${OWN_TESTS[slug]} does not test ${slug}`)
+const cases = all.filter(isChosen)
+const isWorking = ({ slug }: IntegrationCase): boolean => working.some((entry) => entry.slug === slug)
 const comparisons = new Map((await compareRequests(cases)).map((comparison) => [comparison.slug, comparison]))
 
 const GROUPS: readonly [title: string, has: (integration: IntegrationCase) => boolean][] = [
@@ -24,7 +35,7 @@ let coveredCount = 0
 let differingCount = 0
 const lines: string[] = []
 for (const [title, has] of GROUPS) {
-  const group = cases.filter(has)
+  const group = cases.filter((integration) => has(integration) && isWorking(integration))
   const missing = group.flatMap((integration) => {
     const reason = reasonOf(comparisons.get(integration.slug))
     return reason === null ? [] : [`  ${integration.slug}: ${reason}`]
@@ -37,8 +48,16 @@ for (const [title, has] of GROUPS) {
   )
 }
 const requestCount = [...comparisons.values()].reduce((sum, comparison) => sum + comparison.requestCount, 0)
-console.log(`${coveredCount} of ${cases.length} integrations covered, ${requestCount} requests compared`)
+console.log(
+  `${working.length} of ${entries.length} integrations can work: ${working.length - ofAudiences.length} with ordinary messages, and ${ofAudiences.length} if messages say who is in an audience.`,
+)
+console.log(
+  `${coveredCount + tested.length} of these ${working.length} are covered: ${coveredCount} make the requests of the library (${requestCount} compared), and ${tested.length} have tests of their own.`,
+)
 console.log(lines.join('\n'))
+console.log(`\nDo not work: ${entries.length - working.length}`)
+for (const { slug, problem } of entries) if (problem !== null) console.log(`  ${slug}: ${problem}`)
+for (const integration of cases) if (!isWorking(integration)) reasonOf(comparisons.get(integration.slug))
 const unknown = reasonOf(comparisons.get('unknown') ?? { slug: '', notCovered: null, differences: [], requestCount: 0 })
 if (unknown !== null) console.log(`\nRequests that the library did not make for any of them: ${unknown}`)
 if (differingCount > 0) process.exitCode = 1

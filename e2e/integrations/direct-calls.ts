@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import type { IntegrationCase } from './cases.ts'
 import './connect-to-gateway.ts'
 
-export interface DirectCall extends Pick<IntegrationCase, 'directory' | 'settings' | 'subscriptions'> {
+export interface DirectCall extends Pick<IntegrationCase, 'directory' | 'direct' | 'subscriptions'> {
   /** One: onEvent. Several: onBatch, with all of them. */
   events: readonly object[]
 }
@@ -45,7 +45,9 @@ const OPTIONS = {
   statsContext: { statsClient: { incr() {}, observe() {}, histogram() {}, set() {}, _name() {}, _tags() {} }, tags: [] },
 }
 
-async function run({ directory, settings, subscriptions, events }: DirectCall): Promise<DirectResult> {
+async function run({ directory, direct, subscriptions, events }: DirectCall): Promise<DirectResult> {
+  const { settings, env, features } = direct
+  Object.assign(process.env, env)
   const { default: definition } = require(join(folder, directory)) as { default: DirectDefinition }
   const { oauth, ...own } = settings as { oauth?: { accessToken?: string; refreshToken?: string } }
   const tokens = oauth && { oauth: { ...oauth, access_token: oauth.accessToken, refresh_token: oauth.refreshToken } }
@@ -53,7 +55,7 @@ async function run({ directory, settings, subscriptions, events }: DirectCall): 
   // As Segment does: the actions of one event share it.
   const transaction: Record<string, string> = {}
   const transactionContext = { transaction, setTransaction: (key: string, value: string) => void (transaction[key] = value) }
-  const options = events.length === 1 ? { ...OPTIONS, transactionContext } : OPTIONS
+  const options = { ...OPTIONS, features, ...(events.length === 1 && { transactionContext }) }
   for (const { action, subscribe, mapping: given } of subscriptions) {
     const destination = new Destination(definition)
     const mapping = { ...syncMode(definition, action), ...given }
@@ -68,6 +70,8 @@ async function run({ directory, settings, subscriptions, events }: DirectCall): 
       results.push({ isSubscribed: true, error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) })
     }
   }
+  // One call at a time: see library-process.ts.
+  for (const name of Object.keys(env)) delete process.env[name]
   return results
 }
 

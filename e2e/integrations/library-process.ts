@@ -1,7 +1,7 @@
 // The process of direct-calls.ts with a gateway of its own: calls the library, and returns the requests that it made.
 //
 //   await using library = await startLibrary(answer)
-//   const { results, requests } = await library.call({ directory: 'slack', settings, subscriptions, events })
+//   const { results, requests } = await library.call({ directory: 'slack', direct, subscriptions, events })
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'

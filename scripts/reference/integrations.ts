@@ -47,21 +47,22 @@ export async function integrationPages(): Promise<IntegrationPage[]> {
 }
 
 function indexText(entries: readonly CatalogEntry[]): string {
-  const problems = entries.filter(({ problem }) => problem !== null).length
+  const working = entries.filter(({ problem }) => problem === null)
+  const audiences = working.filter(({ needs }) => needs !== null)
   return [
     heading('Integrations', SOURCE),
-    `Switchyard can send to ${entries.length - problems} tools with Segment’s own open-source integrations. [Send events to your tools](../guide/integrations.md) shows how to add one, and what happens to a message that is sent to it.`,
+    `Switchyard can send to ${working.length - audiences.length} tools with Segment’s own open-source integrations, and to ${audiences.length} more if your messages say who is in an audience. [Send events to your tools](../guide/integrations.md) shows how to add one, and what happens to a message that is sent to it.`,
     '',
     `The names, descriptions and code of the integrations come from the npm package [\`@segment/action-destinations\`](https://github.com/segmentio/action-destinations), which Segment publishes under the MIT licence. The names are trademarks of their owners.`,
     '',
-    `${problems} more do not work outside of Segment. Their pages say why.`,
+    `The other ${entries.length - working.length} do not work outside of Segment. Their pages say why. \`npm run coverage:integrations\` prints these numbers, and compares the requests of each integration with those of Segment’s library.`,
     '',
     table(
       ['Integration', 'Slug', 'Auth', 'Actions', 'Presets'],
-      entries.map(({ slug, name, auth, actionCount, presetCount, problem }) => [
+      entries.map(({ slug, name, auth, actionCount, presetCount, problem, needs }) => [
         `[${quoted(name)}](${slug}.md)`,
         code(slug),
-        problem === null ? auth : 'does not work',
+        problem !== null ? 'does not work' : needs === null ? auth : `${auth}, needs audiences`,
         String(actionCount),
         String(presetCount),
       ]),
@@ -71,7 +72,7 @@ function indexText(entries: readonly CatalogEntry[]): string {
 }
 
 export function integrationText(integration: CatalogIntegration): string {
-  const { slug, name, description, auth, problem, deletes, settings, actions, presets } = integration
+  const { slug, name, description, auth, problem, needs, deletes, settings, actions, presets } = integration
   const actionNames = new Map(actions.map((action) => [action.slug, action.name]))
   return [
     heading(quoted(name), SOURCE),
@@ -81,6 +82,7 @@ export function integrationText(integration: CatalogIntegration): string {
     ...(problem === null
       ? ['```sh', `./switchyard destinations create 'NAME' --source SOURCE \\\n  --integration ${slug}${settingFlags(settings)}`, '```']
       : [`**This integration does not work with Switchyard.** ${problem}`]),
+    ...(problem === null && needs !== null ? ['', `**Needs audiences.** ${needs}`] : []),
     '',
     '## Settings',
     '',

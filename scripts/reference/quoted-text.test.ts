@@ -104,6 +104,7 @@ test('a page of an integration whose every text is hostile has only tags of ours
     batch: false,
     available: true,
     problem: null,
+    needs: null,
     requiredSettingCount: 0,
     segmentId: 'x',
     directory: 'x',

@@ -14,7 +14,7 @@ import { currentStamp, STAMP_FILE } from './catalog-files.ts'
 import { type Definition, require } from './definitions.ts'
 import { sampleMapping, sampleObject, sampleSettings } from './fixtures/sample-settings.ts'
 import { definitionSettings, HOST_SETTINGS, hostSettings } from './host-settings.ts'
-import { PROBLEMS } from './known-problems.ts'
+import { NEEDS, PROBLEMS } from './known-problems.ts'
 
 interface Library {
   manifest: Record<string, { definition: Definition; directory: string }>
@@ -151,8 +151,32 @@ test('integrations that do not work outside of Segment are marked, and each that
   const marked = integrations.filter(({ problem }) => problem !== null).map(({ slug }) => slug)
   assert.deepEqual(marked.sort(), Object.keys(PROBLEMS))
   const unavailable = integrations.filter(({ available }) => !available)
-  assert.deepEqual(unavailable.map(({ slug }) => slug).sort(), ['actions-apolloio', 'actions-segment', 'actions-segment-profiles'])
+  assert.deepEqual(unavailable.map(({ slug }) => slug).sort(), [
+    'actions-apolloio',
+    'actions-noop',
+    'actions-segment',
+    'actions-segment-profiles',
+  ])
   for (const { slug, problem } of unavailable) assert.notEqual(problem, null, slug)
+})
+
+test('integrations whose actions all require facts about an audience are marked', () => {
+  const isOfAudience = ({ fields }: CatalogIntegration['actions'][number]): boolean =>
+    fields.required.some((name) => {
+      const { type, default: usual = '' } = fields.properties[name] ?? {}
+      // One of many columns of a file may be about an audience.
+      return type !== 'object' && JSON.stringify(usual).includes('context.personas')
+    })
+  const ofAudiences = integrations.filter(({ actions }) => actions.every(isOfAudience))
+  assert.ok(ofAudiences.length > 10)
+  for (const { slug, needs, problem } of ofAudiences) assert.ok(needs !== null || problem !== null, slug)
+  for (const slug of Object.keys(NEEDS)) {
+    assert.ok(
+      integrations.some((integration) => integration.slug === slug && integration.needs !== null),
+      slug,
+    )
+    assert.ok(!Object.hasOwn(PROBLEMS, slug), slug)
+  }
 })
 
 test('settings of ours have no name of a setting of the definition, and those that are replaced are required by it', () => {

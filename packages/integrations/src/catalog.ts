@@ -28,6 +28,8 @@ export interface CatalogEntry {
   available: boolean
   /** Why it does not work outside of Segment, in a sentence; null if no problem is known. */
   problem: string | null
+  /** What it needs beside its settings and ordinary messages, in a sentence: audiences. Null if nothing. */
+  needs: string | null
   requiredSettingCount: number
 }
 

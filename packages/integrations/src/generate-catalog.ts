@@ -16,7 +16,7 @@ import {
 } from './definitions.ts'
 import { type OAuthInputs, oauthSchema, objectSchema, settingsSchema } from './field-schema.ts'
 import { hostSettings } from './host-settings.ts'
-import { isAvailable, knownProblem } from './known-problems.ts'
+import { isAvailable, knownProblem, neededBeside } from './known-problems.ts'
 
 /** A slug is the name of a file, and "index" is taken. */
 const SLUG = /^(?!index$)[a-z0-9][a-z0-9-]{0,99}$/
@@ -77,8 +77,8 @@ export function writeCatalog(integrations: readonly CatalogIntegration[], stamp:
 }
 
 function entryOf(integration: CatalogIntegration): CatalogEntry {
-  const { slug, name, description, auth, actionCount, presetCount, batch, available, problem, requiredSettingCount } = integration
-  return { slug, name, description, auth, actionCount, presetCount, batch, available, problem, requiredSettingCount }
+  const { slug, name, description, auth, actionCount, presetCount, batch, available, problem, needs, requiredSettingCount } = integration
+  return { slug, name, description, auth, actionCount, presetCount, batch, available, problem, needs, requiredSettingCount }
 }
 
 function integrationOf(definition: Definition, directory: string, segmentId: string): CatalogIntegration {
@@ -99,6 +99,7 @@ function integrationOf(definition: Definition, directory: string, segmentId: str
     batch: actions.some(({ batch }) => batch),
     available: isAvailable(definition.slug),
     problem: knownProblem(definition.slug),
+    needs: neededBeside(definition.slug),
     requiredSettingCount: settings.required.length,
     segmentId,
     directory,

@@ -65,8 +65,9 @@ export const HOST_SETTINGS: Readonly<Record<string, HostSettings>> = {
   // Without the flag, both write the users to a bucket of Segment, from where a program of Segment uploads them.
   'actions-liveramp-audiences': { features: { 'actions-liveramp-audiences-legacy-flow': true } },
   'actions-the-trade-desk-crm': { features: { 'actions-the-trade-desk-crm-legacy-flow': true } },
-  // Without it, it sends to a test system of Twilio.
+  // Without it, they send to a test system of Twilio. Both have the same code, which reads it when it is loaded.
   'actions-memora': { constants: { ACTIONS_MEMORA_ENV: 'production' } },
+  'actions-memora-internal': { constants: { ACTIONS_MEMORA_ENV: 'production' } },
   'actions-ms-bing-ads-audiences': {
     settings: { developerToken: secret('Developer token', 'The developer token of your Microsoft Advertising account.') },
     required: ['developerToken'],

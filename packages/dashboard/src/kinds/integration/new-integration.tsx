@@ -55,6 +55,11 @@ export default function NewIntegrationPage() {
           {data.problem}
         </Alert>
       )}
+      {data.problem === null && data.needs !== null && (
+        <Alert color="blue" title="Needs audiences">
+          {data.needs}
+        </Alert>
+      )}
       {!data.available ? (
         <Empty title="Not available" action={all}>
           {data.problem}

@@ -12,6 +12,7 @@ const entry = (name: string, more: Partial<CatalogEntry> = {}): CatalogEntry => 
   batch: false,
   available: true,
   problem: null,
+  needs: null,
   requiredSettingCount: 0,
   ...more,
 })

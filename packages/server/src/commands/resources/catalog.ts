@@ -70,7 +70,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     async run(call) {
       const integration = await call.api.get(at`/api/catalog/${call.arguments[0] as string}`)
       showResult(call, integration, () => {
-        const { slug, name, description, auth, available, problem, settings, presets } = integration
+        const { slug, name, description, auth, available, problem, needs, settings, presets } = integration
         const actions = chosenActions(integration['actions'] as Action[], call.flag('action'))
         if (call.has('action')) return showActions(call.out, actions)
         showFacts(call.out, [
@@ -79,6 +79,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
           ['description', description],
           ['auth', auth],
           ...(problem === null ? [] : [[available === true ? 'does not work' : 'not available', problem] as [string, unknown]]),
+          ...(needs === null ? [] : [['needs', needs] as [string, unknown]]),
           ...fieldFacts(settings as Fields, 'setting '),
           ...(presets as JsonObject[]).map((preset): [string, unknown] => [
             `preset ${cell(preset['name'])}`,

@@ -27,6 +27,12 @@ const ENTRY_FIELDS = {
         'Why the integration does not work outside of Segment, for example because it needs a key that only Segment has; null if no problem is known. If `available` is true, a destination can be created nevertheless.',
     }),
   ),
+  needs: nullable(
+    string({
+      description:
+        'What the integration needs beside its settings and ordinary messages, such as messages that say who is in an audience; null if nothing.',
+    }),
+  ),
   requiredSettingCount: integer({ description: 'The number of settings that every destination of the integration needs.' }),
 }
 const ENTRY = object(ENTRY_FIELDS, { title: 'CatalogEntry', description: 'An integration of the catalogue.' })
