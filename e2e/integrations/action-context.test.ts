@@ -190,3 +190,41 @@ test('a preview counts a message that cannot be sent as failed, and shows the he
   assert.deepEqual([good.summary.sent, good.summary.failed, good.data[0]?.error], [1, 0, undefined])
   assert.equal(good.data[0]?.requests?.[0]?.headers['host'], 'hooks.slack.com')
 })
+
+test('HubSpot: the schema of an object is read once for a subscription, and not for every message', async () => {
+  const first = gateway.arrivals.length
+  const schema = {
+    results: ['email', 'plan'].map((name) => ({ name, type: 'string', fieldType: 'text', hasUniqueValue: name === 'email' })),
+  }
+  const written = (body: string): object => {
+    const { inputs = [] } = JSON.parse(body === '' ? '{}' : body) as { inputs?: { id: string }[] }
+    return { status: 'COMPLETE', results: inputs.map(({ id }) => ({ id: '1', properties: { email: id } })) }
+  }
+  gateway.answer = ({ path, body }) => ({
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(path.includes('/properties/') ? schema : written(body)),
+  })
+  const mapping = {
+    object_details: {
+      object_type: 'contact',
+      id_field_name: 'email',
+      id_field_value: { '@path': '$.userId' },
+      property_group: 'contactinformation',
+    },
+    properties: { plan: 'premium' },
+    association_sync_mode: 'upsert',
+    enable_batching: false,
+    batch_size: 100,
+  }
+  const subscription = { name: 'Object', action: 'upsertObject', subscribe: 'type = "track"', mapping, syncMode: 'upsert' }
+  const wiring = await integration('actions-hubspot-cloud', HUBSPOT_SETTINGS, { subscriptions: [subscription] })
+  const reads: number[] = []
+  for (let count = 0; count < 3; count++) {
+    const { state, attempts } = await wiring.settled(await wiring.track({ userId: `jane-${count}@example.com` }))
+    assert.equal(state, 'delivered', JSON.stringify(attempts))
+    const requests = gateway.requests().slice(first)
+    reads.push(requests.filter(({ path }) => path.includes('/crm/v3/properties/')).length)
+  }
+  assert.ok((reads[0] ?? 0) > 0, 'the first message reads the schema')
+  assert.deepEqual(new Set(reads), new Set([reads[0]]))
+})

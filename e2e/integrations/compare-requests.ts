@@ -30,8 +30,8 @@ interface Expected {
 
 /** No retries: the first one would come after the window has ended. */
 const RETRY = { windowMs: 1_000, initialMs: 3_600_000, maxMs: 3_600_000 }
-/** Requests for a token that the code of an integration keeps in memory, so that how many there are depends on the process. */
-const CACHED = /^POST mapi\.fbot\.me\/v1\/authorization\n/
+/** Requests for a token or a schema that the code of an integration keeps in memory, so that how many there are depends on the process. */
+const CACHED = /^(POST mapi\.fbot\.me\/v1\/authorization|\w+ api\.hubapi\.com\/(crm\/v3\/properties|events\/v3\/event-definitions)\S*)\n/
 const METADATA_ADDRESS = '169.254.169.254'
 /** So long that a batch which goes out was full. */
 const LINGER_MS = 60_000

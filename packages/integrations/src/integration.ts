@@ -18,6 +18,8 @@ export interface Step {
   mapping: JsonObject
   /** Missing: that of the mapping, or the default of the action. */
   syncMode?: string | undefined
+  /** Ids by which actions keep what they have read, such as the schema of an object. */
+  ids?: { subscription: string; destination: string }
 }
 
 export interface RunOptions {

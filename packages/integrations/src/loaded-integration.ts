@@ -182,7 +182,8 @@ export class LoadedIntegration implements Integration {
       mapping: { ...copied(step.mapping), ...syncModeOf(step, action) },
       settings: copied(this.#settings),
       auth: this.#auth(trace),
-      subscriptionMetadata: {},
+      // A preview keeps nothing: its answers are made up.
+      subscriptionMetadata: step.ids === undefined || trace.isPreview ? {} : metadataOf(step.ids, step.action),
       features: { ...this.#features },
       transactionContext: transactionContext(transaction),
       statsContext: { statsClient: NO_STATS, tags: [] },
@@ -225,6 +226,10 @@ function transactionContext(transaction: Transaction): object {
       if (value != null) transaction.set(key, String(value))
     },
   }
+}
+
+function metadataOf({ subscription, destination }: NonNullable<Step['ids']>, action: string): object {
+  return { actionConfigId: subscription, destinationConfigId: destination, actionId: action }
 }
 
 function nullIfTooMuch(error: unknown): null {

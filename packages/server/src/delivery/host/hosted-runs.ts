@@ -160,7 +160,7 @@ interface PlannedStep {
 
 /** What is to be run, in the order of the subscriptions. */
 function stepsOf(
-  { subscriptions }: IntegrationDestination,
+  { id: destination, subscriptions }: IntegrationDestination,
   { messages, succeeded }: RunWork,
   events: readonly JsonObject[],
   { erase, transactional }: Integration,
@@ -173,7 +173,7 @@ function stepsOf(
       if (steps.includes(id) && !succeeded?.includes(id)) positions.push(position)
     }
     if (positions.length > 0) {
-      const step = { action, mapping, syncMode: syncMode ?? undefined }
+      const step = { action, mapping, syncMode: syncMode ?? undefined, ids: { subscription: id, destination } }
       const isTransactional = transactional?.has(action) === true
       planned.push({ subscription, positions, isTransactional, run: (integration, some, options) => integration.run(step, some, options) })
     }
