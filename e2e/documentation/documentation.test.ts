@@ -13,6 +13,7 @@ import { FAILURES_TO_OPEN, FIRST_PROBE_MS, MAX_PROBE_MS, RAMP_START } from '../.
 import { RESPONSE_START_BYTES } from '../../packages/server/src/delivery/link/outcome.ts'
 import { MAX_RESPONSE_BYTES } from '../../packages/server/src/delivery/sender/http/attempt.ts'
 import { retryOf } from '../../packages/server/src/destinations/settings/retry-settings.ts'
+import { MAX_WEBHOOK_BATCH } from '../../packages/server/src/destinations/webhook/shaping/request-settings.ts'
 import { verdictOfStatus } from '../../packages/server/src/destinations/webhook/verdict.ts'
 import { SQLITE_ONLY } from '../../packages/server/src/store/fixtures/test-store.ts'
 import { startService } from '../system/service.ts'
@@ -82,7 +83,6 @@ test('docs/guide/delivery.md contains the numbers of the code, and no others', (
   const given = NEW_DESTINATION.parse({ name: 'x', urls: ['http://example.com/'] }, '')
   const webhook = newDestinationFields('webhook')
   const bounds = (field: string): Bounds => (webhook as Fields)[field]?.toJsonSchema() ?? {}
-  const { properties } = webhook.batch.toJsonSchema() as { properties: Record<string, Bounds> }
   const retry = retryOf(given)
   const { properties: retryBounds } = webhook.retry.toJsonSchema() as { properties: Record<string, Required<Bounds>> }
   const bound = (field: string): Required<Bounds> => retryBounds[field] as Required<Bounds>
@@ -109,7 +109,7 @@ test('docs/guide/delivery.md contains the numbers of the code, and no others', (
     ['maxInFlight', count(given.maxInFlight)],
     ['maxInFlight', count(bounds('maxInFlight').maximum)],
     ['SLOTS', count(constantIn('delivery/delivery.ts', 'SLOTS'))],
-    ['batch.size', count(properties['size']?.maximum)],
+    ['batch.size', count(MAX_WEBHOOK_BATCH)],
     ['batch.bytes', `${count(given.batch.bytes)} bytes`],
     ['batch.lingerMs', `${count(given.batch.lingerMs)} ms`],
     ['MAX_RESPONSE_BYTES', kb(MAX_RESPONSE_BYTES)],

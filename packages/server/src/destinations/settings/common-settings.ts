@@ -16,7 +16,11 @@ const KIB = 1024
 export const RESERVED_NAMES = new Set(['All', 'Webhooks'])
 
 const BATCH_FIELDS = {
-  size: integer({ min: 1, max: 5_000, description: 'The maximum number of messages in one request. 1 turns batching off.' }),
+  size: integer({
+    min: 1,
+    max: 5_000,
+    description: 'The maximum number of messages in one request, for a webhook at most 1,000. 1 turns batching off.',
+  }),
   bytes: integer({
     min: 1,
     max: 5 * KIB * KIB,

@@ -48,7 +48,7 @@ export const WEBHOOK_FORM: EditForm<Webhook, WebhookDraft> = {
     },
   ],
   descriptions: {
-    batchSize: '1 to 5,000 messages per request. If above 1, the body is a JSON array.',
+    batchSize: '1 to 1,000 messages per request. If above 1, the body is a JSON array.',
     timeout: '100 ms to 5 s for an attempt, including the full response.',
   },
 }

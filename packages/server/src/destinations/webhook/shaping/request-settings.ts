@@ -110,8 +110,12 @@ export const SHOWN_REQUEST = nullable(
   ),
 )
 
+/** Some integrations need larger batches, so the limit of all kinds is higher. */
+export const MAX_WEBHOOK_BATCH = 1_000
+
 /** Settings that do not fit together. One batch is one request, so it has one path, one set of headers and one form. */
 export function batchProblem(request: RequestSettings | null, { size }: Pick<BatchSettings, 'size'>): SettingsProblem | null {
+  if (size > MAX_WEBHOOK_BATCH) return { field: 'batch.size', problem: `must be an integer from 1 to ${MAX_WEBHOOK_BATCH}` }
   if (request === null || size === 1) return null
   const instead = 'set batch.size to 1'
   const hasPlaceholder = (text: string): boolean => parseTemplate(text).placeholders.some(({ segments }) => !isSecretPath(segments))
