@@ -222,6 +222,7 @@ class Attempt implements Dispatcher.DispatchHandler {
       this.#reused = false
       this.#connection?.discard()
       const target = this.#target as Target
+      this.#shared.connections.distrust(target.origin)
       this.#dispatch(target, this.#shared.connections.open(target.origin))
     } else this.fail(reason)
   }

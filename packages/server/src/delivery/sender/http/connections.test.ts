@@ -92,6 +92,18 @@ test('a request that an outcome starts is dialled if the receiver closes the con
   }
 })
 
+test('a receiver that closes every connection after its answer, without announcing it, gets few requests twice', async (t) => {
+  let received = 0
+  const url = await rawReceiver(t, (socket, chunk) => {
+    if (!chunk.includes('POST ')) return
+    received += 1
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+    setImmediate(() => socket.end())
+  })
+  for (const { verdict } of await oneByOne(clientFor(t), url, 170)) assert.equal(verdict, 'success')
+  assert.ok(received <= 181, `${received} requests`)
+})
+
 test('a connection is closed once it has been idle for as long as the receiver announced, less a second', async (t) => {
   const { promise: left, resolve: onLeave } = withResolvers()
   const url = await httpReceiver(t, (request, response) => {

@@ -20,6 +20,8 @@ const TRY_EACH = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1_000
 
 /** As many as there may be requests in flight. Above that, an idle connection is closed for each new one. */
 const MAX_OPEN = 2_000
+/** So that a receiver that closes every connection gets at most one message in 17 twice, and one that closes an idle connection costs few new ones. */
+const UNKEPT = 16
 
 export interface ConnectionsOptions {
   guard: AddressGuard
@@ -41,6 +43,8 @@ export interface Origin {
   /** The own TLS settings of the destination that it belongs to; null if it is shared by all destinations without such settings. */
   readonly tls: TlsIdentity | null
   readonly idle: Connection[]
+  /** How many of the next connections are not kept: see `distrust`. */
+  unkept: number
 }
 
 /**
@@ -285,7 +289,15 @@ export class Connections {
     if (origin === undefined) {
       const secure = url.protocol === 'https:'
       const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname
-      origin = { url: url.origin, hostname, port: url.port === '' ? (secure ? 443 : 80) : Number(url.port), secure, tls, idle: [] }
+      origin = {
+        url: url.origin,
+        hostname,
+        port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
+        secure,
+        tls,
+        idle: [],
+        unkept: 0,
+      }
       origins.set(url.origin, origin)
     }
     return origin
@@ -320,11 +332,22 @@ export class Connections {
     return coldest
   }
 
+  /**
+   * The receiver closed a connection that was kept, and a request that was written to it must be sent again. If the receiver had read it, it gets it
+   * twice. Some receivers close every connection after their answer without announcing it, so some of the next connections are not kept.
+   */
+  distrust(origin: Origin): void {
+    origin.unkept = UNKEPT
+  }
+
   /** Gives back a connection whose answer was read to its end. */
   release(connection: Connection): void {
     // If the response arrived before the whole request was sent, the rest of it would precede the next request.
     if (this.#closed || connection.unsentBytes > 0) connection.discard()
-    else {
+    else if (connection.origin.unkept > 0) {
+      connection.origin.unkept -= 1
+      connection.discard()
+    } else {
       connection.idleSince = ++this.#releases
       connection.origin.idle.push(connection)
     }
