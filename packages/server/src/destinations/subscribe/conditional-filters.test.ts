@@ -67,6 +67,30 @@ test('a sample is the same for equal values, has about its share, and is all or 
   )
 })
 
+test('a sample by a path in the context reads the context that receivers get, with that of the batch and the address of a browser', () => {
+  const { exclusion } = compiledFilters([filterOf({ action: 'sample', share: 0.5, path: 'context.device.id' })])
+  const isSent = (index: number, deviceOf: 'item' | 'batch', id: string): boolean => {
+    const context = { device: { id } }
+    const item = { type: 'track', messageId: `m-${index}`, ...(deviceOf === 'item' ? { context } : {}) }
+    return exclusion(item, { ...CONTENT, context: deviceOf === 'batch' ? context : { device: { id: 'other' } } }) === null
+  }
+  const devices = Array.from({ length: 40 }, (_, index) => `d-${index}`)
+  const sent = devices.filter((id, index) => isSent(index, 'item', id))
+  assert.ok(sent.length > 0 && sent.length < devices.length)
+  for (const id of devices)
+    for (let index = 0; index < 20; index++) assert.equal(isSent(index, 'batch', id), sent.includes(id), `${id} in message ${index}`)
+
+  const byAddress = compiledFilters([filterOf({ action: 'sample', share: 0.5, path: 'context.ip' })])
+  const byContext = compiledFilters([filterOf({ action: 'sample', share: 0.5, path: 'context' })])
+  for (const ip of ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4'])
+    for (const filters of [byAddress, byContext]) {
+      const results = Array.from({ length: 20 }, (_, index) =>
+        filters.exclusion({ type: 'track', messageId: `m-${index}` }, { ...CONTENT, browser: true, ip }),
+      )
+      assert.equal(new Set(results).size, 1, ip)
+    }
+})
+
 test('properties are removed from copies: by path, in lists, and in the message itself', () => {
   const message = {
     type: 'track',

@@ -6,7 +6,8 @@ import { isObject, type JsonObject } from '@switchyard/protocol'
 import type { ConditionalFilter } from '../../model/configuration.ts'
 import type { FilterRule, SegmentContent } from '../../model/messages.ts'
 import { oncePerObject } from '../../model/once-per-object.ts'
-import { subscribeJudge } from './subscribe-judge.ts'
+import { outboundContext } from '../../outbound/outbound-message.ts'
+import { partOfContext, subscribeJudge } from './subscribe-judge.ts'
 
 type Condition = (item: JsonObject, content: SegmentContent) => boolean
 type Change = (object: JsonObject) => JsonObject
@@ -28,7 +29,7 @@ export const compiledFilters = oncePerObject((filters: readonly ConditionalFilte
     exclusion(item, content) {
       for (const { filter, applies } of enabled) {
         if (filter.action === 'drop' && applies(item, content)) return 'conditional_filter'
-        if (filter.action === 'sample' && applies(item, content) && !isSampled(filter, item)) return 'not_sampled'
+        if (filter.action === 'sample' && applies(item, content) && !isSampled(filter, item, content)) return 'not_sampled'
       }
       return null
     },
@@ -49,10 +50,17 @@ function conditionOf({ when }: ConditionalFilter): Condition {
 }
 
 /** The same value is always sampled in the same way, for example all messages of a user. */
-function isSampled({ share, path }: ConditionalFilter, item: JsonObject): boolean {
-  const value = path === null ? undefined : path.split('.').reduce<unknown>(valueAt, item)
+function isSampled({ share, path }: ConditionalFilter, item: JsonObject, content: SegmentContent): boolean {
+  const value = path === null ? undefined : sampledValue(path.split('.'), item, content)
   const text = value === undefined || value === null ? String(item['messageId']) : typeof value === 'string' ? value : JSON.stringify(value)
   return hashed(text) < (share ?? 1) * 2 ** 32
+}
+
+/** Conditions read the same context. */
+function sampledValue(keys: readonly string[], item: JsonObject, content: SegmentContent): unknown {
+  const [root, ...rest] = keys
+  if (root !== 'context') return keys.reduce<unknown>(valueAt, item)
+  return rest.reduce<unknown>(valueAt, rest[0] === undefined ? outboundContext(content, item) : partOfContext(content, item, [rest[0]]))
 }
 
 function valueAt(value: unknown, key: string): unknown {

@@ -6,6 +6,9 @@ import type { SegmentContent } from '../../model/messages.ts'
 import { outboundContext } from '../../outbound/outbound-message.ts'
 import { keysRead, parseSubscribe, subscribeProblem } from './parse-subscribe.ts'
 
+/** These decide whether the message gets the address of a browser. */
+const ADDRESS_KEYS = ['ip', 'direct']
+
 export type SubscribeJudge = (item: JsonObject, content: SegmentContent) => boolean
 
 export function subscribeJudge(expression: string): SubscribeJudge {
@@ -14,25 +17,27 @@ export function subscribeJudge(expression: string): SubscribeJudge {
   const contextKeys = new Set<string>()
   withKeys(conditions, contextKeys)
   if (contextKeys.size === 0) return (item) => validate(conditions, item)
-  // These decide whether the message gets the address of a browser.
-  const keys = [...contextKeys.add('ip').add('direct')]
+  const keys = [...contextKeys]
   return (item, content) => {
     const { type, userId, event, name, properties, traits } = item
-    // The context is the one that receivers get: that of the message over that of its batch, with the address of a browser.
-    const context = content.context === null ? outboundContext(content, item) : partOfContext(content, item, keys)
+    const context = partOfContext(content, item, keys)
     return validate(conditions, { type, userId, event, name, properties, traits, context })
   }
 }
 
-/** Only these keys of the context. Merging all of it for each message would take seconds for a batch whose context has thousands of keys. */
-function partOfContext(content: SegmentContent, item: JsonObject, keys: readonly string[]): JsonObject {
+/**
+ * The context that receivers get: that of the message over that of its batch, with the address of a browser. At least these keys of it: merging all of
+ * it for each message would take seconds for a batch whose context has thousands of keys.
+ */
+export function partOfContext(content: SegmentContent, item: JsonObject, keys: readonly string[]): JsonObject {
+  if (content.context === null) return outboundContext(content, item)
   return outboundContext({ ...content, context: picked(content.context, keys) }, { context: picked(item['context'], keys) })
 }
 
 function picked(object: JsonObject | null | undefined, keys: readonly string[]): JsonObject | null {
   if (object == null) return null
   const some: JsonObject = {}
-  for (const key of keys) if (Object.hasOwn(object, key)) some[key] = object[key]
+  for (const key of [...keys, ...ADDRESS_KEYS]) if (Object.hasOwn(object, key)) some[key] = object[key]
   return some
 }
 
