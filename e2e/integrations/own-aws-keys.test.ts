@@ -209,6 +209,31 @@ describe('With access keys and a role', () => {
     assert.deepEqual([asked.get('RoleArn'), asked.get('ExternalId')], [ROLE_ARN, null])
     assert.deepEqual([put?.host, put && keyOf(put)], ['kinesis.eu-central-1.amazonaws.com', ROLE.accessKeyId])
   })
+
+  test('the credentials of the role are neither shown nor stored, also if S3 repeats them in an error', async () => {
+    const SHOWS_ROLE = /ASIAOFTHEROLE|secret-of-the-role|token-of-the-role/
+    gateway.answer = (request) =>
+      request.host.includes('.s3.') && request.body.includes('refused')
+        ? { status: 400, body: `<Error><AWSAccessKeyId>${ROLE.accessKeyId}</AWSAccessKeyId><Token>${ROLE.token}</Token></Error>` }
+        : answerOfAws(request)
+    const files = await s3({ ...KEYS, iam_role_arn: ROLE_ARN })
+    const stream = await kinesis({ ...KEYS, iamRoleArn: ROLE_ARN })
+    for (const [wiring, event, ends] of [
+      [files, 'taken', 'delivered'],
+      [stream, 'taken', 'delivered'],
+      [files, 'refused', 'expired'],
+    ] as const) {
+      const id = await wiring.track({ event, properties: { plan: 'pro' } })
+      const delivery = await wiring.settled(id)
+      assert.equal(delivery.state, ends, JSON.stringify(delivery.attempts))
+      const asked = delivery.attempts.find(({ url }) => url.includes('://sts.'))
+      assert.deepEqual([asked?.status, asked?.responseStart], [200, '(hidden)'])
+      assert.doesNotMatch(JSON.stringify([delivery, await wiring.message(id)]), SHOWS_ROLE)
+    }
+    await service.stop()
+    for (const [place, bytes] of await service.stored()) assert.doesNotMatch(bytes.toString('latin1'), SHOWS_ROLE, place)
+    service = await service.restart()
+  })
 })
 
 test('two destinations that write at the same time each use their own keys', async () => {

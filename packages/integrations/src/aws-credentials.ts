@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { definitionsFolder, require } from './definitions.ts'
 import { NO_ROLE } from './host-settings.ts'
 import { type AwsKeys, currentAwsKeys } from './host-values.ts'
+import { runs } from './recording/run-trace.ts'
 
 interface Client {
   region: string
@@ -62,5 +63,6 @@ async function credentials(roleArn: string, externalId: string, region: string):
   const { AccessKeyId, SecretAccessKey, SessionToken } = assumed
   if (AccessKeyId === undefined || SecretAccessKey === undefined || SessionToken === undefined)
     throw new Error('AWS returned no credentials for the role.')
+  for (const secret of [AccessKeyId, SecretAccessKey, SessionToken]) runs.getStore()?.trace.hide(secret)
   return { accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey, sessionToken: SessionToken }
 }

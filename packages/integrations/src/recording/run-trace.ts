@@ -5,13 +5,15 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RecordedRequest } from '../integration.ts'
 import { answerText } from './answer-text.ts'
 import type { OpenRequest } from './open-request.ts'
-import { hiddenHeaders, hiddenUrl, type Scrubber } from './scrub.ts'
+import { HIDDEN, hiddenHeaders, hiddenUrl, Scrubber } from './scrub.ts'
 
 /** An action may make any number of requests; the attempt keeps this many. */
 const MAX_REQUESTS = 50
 const MAX_LOG_CHARS = 2_048
 const MAX_ANSWER_BYTES = 4_096
 const MAX_BODY_BYTES = 64 * 1024
+/** The token service of AWS. Its answers are credentials, so none is kept. hide() alone is too late if the run ends before it has read the answer. */
+const CREDENTIALS_HOST = /^sts(-fips)?\.([\w-]+\.)?(amazonaws\.com(\.cn)?|api\.aws)$/i
 
 export interface RunContext {
   trace: RunTrace
@@ -34,6 +36,8 @@ export class RunTrace {
   readonly isPreview: boolean
   readonly isDetailed: boolean
   readonly #scrubber: Scrubber
+  /** The scrubber of the settings lives as long as the destination, so secrets of a single run are kept apart. */
+  readonly #ownSecrets = new Scrubber()
   readonly #requests: OpenRequest[] = []
   readonly #abort = new Set<() => void>()
   #omitted = 0
@@ -88,11 +92,16 @@ export class RunTrace {
 
   log(line: string): void {
     // Cut only after the secrets are removed, so that no part of one stays at the end.
-    if (!this.#isOver && this.#logs.length <= MAX_LOG_CHARS) this.#logs += `${this.#scrubber.text(line)}\n`
+    if (!this.#isOver && this.#logs.length <= MAX_LOG_CHARS) this.#logs += `${this.scrub(line)}\n`
+  }
+
+  /** Hides a secret that the run was given by a service, such as temporary credentials. */
+  hide(secret: string): void {
+    this.#ownSecrets.add(secret)
   }
 
   scrub(text: string): string {
-    return this.#scrubber.text(text)
+    return this.#ownSecrets.text(this.#scrubber.text(text))
   }
 
   /** Ends every request that is still open. */
@@ -113,20 +122,24 @@ export class RunTrace {
   }
 
   #recorded(request: OpenRequest): RecordedRequest {
-    const answer = answerText(request)
+    const answer = isCredentials(request) ? HIDDEN : answerText(request)
     return {
       positions: request.positions,
       method: request.method,
-      url: this.#scrubber.text(hiddenUrl(request.url)),
+      url: this.scrub(hiddenUrl(request.url)),
       startedAtMs: request.startedAtMs,
       totalMs: Math.round((request.totalMs ?? performance.now() - request.startedAt) * 10) / 10,
       status: request.status,
       error: request.error,
-      responseStart: answer === null ? null : startOf(this.#scrubber.text(answer), MAX_ANSWER_BYTES),
-      headers: request.headers === null ? null : hiddenHeaders(request.headers, this.#scrubber),
-      body: this.isDetailed ? startOf(this.#scrubber.text(Buffer.concat(request.body).toString('utf8')), MAX_BODY_BYTES) : null,
+      responseStart: answer === null ? null : startOf(this.scrub(answer), MAX_ANSWER_BYTES),
+      headers: request.headers === null ? null : hiddenHeaders(request.headers, (text) => this.scrub(text)),
+      body: this.isDetailed ? startOf(this.scrub(Buffer.concat(request.body).toString('utf8')), MAX_BODY_BYTES) : null,
     }
   }
+}
+
+function isCredentials({ url, status }: OpenRequest): boolean {
+  return status !== null && status < 400 && URL.canParse(url) && CREDENTIALS_HOST.test(new URL(url).hostname)
 }
 
 /** Without half of a character at the end. */

@@ -106,10 +106,8 @@ export function hiddenUrl(text: string): string {
   return `${protocol}//${host}${pathname}${search === '' ? '' : `?${names.join('&')}`}`
 }
 
-export function hiddenHeaders(headers: Readonly<Record<string, unknown>>, scrubber: Scrubber): Record<string, string> {
-  const entries = Object.entries(headers).map(
-    ([name, value]) => [name, isHiddenHeader(name) ? HIDDEN : scrubber.text(String(value))] as const,
-  )
+export function hiddenHeaders(headers: Readonly<Record<string, unknown>>, scrub: (text: string) => string): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value]) => [name, isHiddenHeader(name) ? HIDDEN : scrub(String(value))] as const)
   return Object.fromEntries(entries)
 }
 
