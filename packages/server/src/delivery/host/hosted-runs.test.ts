@@ -225,9 +225,32 @@ test('a retry has the values that earlier attempts left, and does not run again 
   const second = await run(sharing(seen), two, { succeeded })
   assert.deepEqual(seen, ['a id of 0', 'b id of 0', 'b id of 0'])
   assert.equal(second.verdict, 'success')
+  // One that cannot be read is as if it had not been left.
+  await run(sharing(seen), two, { succeeded: ['a', 'value:(hidden)'] })
+  assert.deepEqual(seen.splice(3), ['b nothing'])
   // One that is too long to be kept is left again.
   const long = await run(sharing(seen, { isDown: true, value: 'x'.repeat(200) }), two)
   assert.deepEqual(long.ran?.messages[0]?.succeeded, [])
+})
+
+test('a message of which only values were kept is not delivered if its subscriptions were removed', async () => {
+  const down: StepResult = { kind: 'failed', code: 'integration_retry', message: 'Later.' }
+  const open: OpenIntegration = async () => ({
+    async run(_, messages, { transactions = [] }) {
+      for (const transaction of transactions) transaction.set('id', 'left before the failure')
+      return { results: messages.map(() => down), requests: [], logs: null }
+    },
+    erase: null,
+    transactional: new Set(['a', 'b']),
+  })
+  const first = await run(open, two)
+  const { succeeded = [] } = first.ran?.messages[0] ?? {}
+  assert.deepEqual(succeeded, ['value:["id","left before the failure"]'])
+  const messages = [{ text: '{}', steps: [] }]
+  for (const kept of [succeeded, []]) {
+    const { ran } = await run(open, two, { messages, succeeded: kept })
+    assert.deepEqual([ran?.messages[0]?.verdict, ran?.messages[0]?.reason], ['permanent', 'no_subscription'])
+  }
 })
 
 test('an answer of 200 that was a failure has the error on the row of its request, and no other row', async () => {

@@ -99,7 +99,7 @@ export class HostedRuns implements IntegrationRuns {
     }
     const planned = stepsOf(destination, work, messages, integration)
     const shared = planned.filter(({ isTransactional }) => isTransactional)
-    // What one of them leaves is for those after it, also in the next attempt.
+    // They run one after the other. A value that one sets can be read by those after it, also in later attempts.
     const isShared = destination.subscriptions.filter(({ action }) => integration.transactional?.has(action)).length > 1
     const inOrder = async (): Promise<Step[]> => {
       const ran: Step[] = []
@@ -139,7 +139,14 @@ function isValue(entry: string): boolean {
 }
 
 function valuesIn(entries: readonly string[] | null): [string, string][] {
-  return (entries ?? []).filter(isValue).map((entry) => JSON.parse(entry.slice(VALUE.length)) as [string, string])
+  return (entries ?? []).filter(isValue).flatMap((entry) => {
+    try {
+      return [JSON.parse(entry.slice(VALUE.length)) as [string, string]]
+    } catch {
+      // One that cannot be read must not fail every attempt.
+      return []
+    }
+  })
 }
 
 /** Null if they are too many or too long. */
@@ -199,7 +206,7 @@ function outcomeOf(
   const byMessage = messages.map((): Judged[] => [])
   const succeeded = messages.map((): string[] => (before ?? []).filter((id) => !isValue(id)))
   // If everything that still matches succeeded before, the others were removed in the meantime, and the message is delivered.
-  const nothingToRun = before === null ? judgedOf('no_subscription') : SUCCESS
+  const nothingToRun = before?.some((id) => !isValue(id)) ? SUCCESS : judgedOf('no_subscription')
   const requests: RanRequest[] = []
   for (const step of steps) {
     const { subscription, positions, result, isTransactional } = step

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { FinalState, RequestRecord } from '../store.ts'
-import { type AttemptDoc, requestsOf, writeAttemptDoc } from './attempt-doc.ts'
+import { type AttemptDoc, requestsOf, writeAttemptDoc, writeProgress } from './attempt-doc.ts'
 
 const ms = fc.option(fc.nat(1_000_000).map((hundredths) => hundredths / 100))
 const indexes = fc.uniqueArray(fc.nat(2_499), { maxLength: 20 })
@@ -134,4 +134,12 @@ test('the other messages of a request are read as they were written, and written
 test('a record whose requests contained no other messages has no field for them', () => {
   const one = fc.sample(request, { numRuns: 1, seed: 1 })[0] as RequestRecord
   assert.ok(!('g' in (JSON.parse(writeAttemptDoc({ requests: [one], finals: [] })) as object)))
+})
+
+test('progress is written without the query values of URLs, and with every other entry unchanged', () => {
+  const entries = ['sub_1', 'value:["contact_id","x@y.example"]', 'value:["page","a?b=c"]']
+  const written = writeProgress(['https://user:pass@a.example/?key=secret', 'HTTP://b.example/?key=secret', ...entries]) ?? ''
+  assert.deepEqual((JSON.parse(written) as string[]).slice(2), entries)
+  assert.doesNotMatch(written, /secret|pass/)
+  assert.equal(writeProgress(null), null)
 })

@@ -91,9 +91,12 @@ export function writeAttemptDoc({ requests, finals, deadLetter }: Pick<AttemptRe
   return JSON.stringify(doc)
 }
 
-/** The urls column of shipments. URLs are written without query values, as in attempts. */
+/**
+ * The urls column of shipments. URLs are written without query values, as in attempts. The entries of integrations are not URLs and are written as they
+ * are: a value that an action left may contain an @.
+ */
 export function writeProgress(progress: Progress): string | null {
-  return progress === null ? null : JSON.stringify(progress.map(hiddenUrl))
+  return progress === null ? null : JSON.stringify(progress.map((entry) => (/^https?:/i.test(entry) ? hiddenUrl(entry) : entry)))
 }
 
 /** The requests of one batch to its URLs are adjacent, and their contents are written once. */
