@@ -71,7 +71,9 @@ export class LoadedIntegration implements Integration {
     const groups = isSingly ? messages.map((_, position) => [position]) : groupsOf(step, action, messages)
     return await this.#traced(messages, groups, options, (trace) => {
       const attempt: Attempt = async (positions) => {
-        const transaction = transactions?.[positions[0] as number] ?? new Map<string, string>()
+        // The messages of a batch share nothing: a value of one must not reach the others.
+        const own = positions.length === 1 ? transactions?.[positions[0] as number] : undefined
+        const transaction: Transaction = own ?? new Map()
         const input = this.#input(step, action, trace, transaction)
         const events = positions.map((position) => copied(messages[position] as JsonObject))
         const [event] = events as [JsonObject]

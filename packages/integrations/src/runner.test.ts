@@ -196,3 +196,25 @@ test('the preview of a preset shows the request with the key hidden, and a user 
   assert.equal(erased?.requests.length, 1)
   assert.equal((await openIntegration('actions-slack', {})).erase, null)
 })
+
+test('the messages of a batch share no values, and leave none for the actions after it', async () => {
+  const seen: unknown[] = []
+  const use = (_: Request, data: object): object => {
+    const { transactionContext } = data as {
+      transactionContext: { transaction: object; setTransaction: (key: string, value: string) => void }
+    }
+    seen.push(transactionContext.transaction)
+    transactionContext.setTransaction('id', 'new')
+    return { status: 200 }
+  }
+  const integration = integrationOf({ perform: use, performBatch: use })
+  const transactions = ['first', 'second'].map((id) => new Map([['id', id]]))
+  await runSend(integration, { mapping: { enable_batching: true }, messages: [MESSAGE, MESSAGE], transactions })
+  assert.deepEqual(
+    transactions.map((transaction) => transaction.get('id')),
+    ['first', 'second'],
+  )
+  await runSend(integration, { messages: [MESSAGE], transactions })
+  assert.deepEqual(seen, [{}, { id: 'first' }])
+  assert.equal(transactions[0]?.get('id'), 'new')
+})
