@@ -13,7 +13,7 @@ export interface AwsKeys {
 }
 
 export interface HostValues {
-  env: Readonly<Record<string, string>>
+  env: Record<string, string>
   /** Null if the settings have none. */
   aws: AwsKeys | null
 }
@@ -33,7 +33,8 @@ export function hostValuesOf(slug: string, settings: Readonly<JsonObject>): Host
 /** Runs code of the integration that these values belong to. */
 export function withHostValues<T>(values: HostValues, run: () => T): T {
   installEnvironment()
-  return current.run(values, run)
+  // What a run assigns to its own variables is for this run alone.
+  return current.run({ ...values, env: { ...values.env } }, run)
 }
 
 /** The access keys of the integration whose code is running. */
@@ -45,12 +46,18 @@ export function currentAwsKeys(): AwsKeys | null {
 function installEnvironment(): void {
   if (isInstalled) return
   isInstalled = true
-  const own = (name: string | symbol): string | undefined => {
+  const ownerOf = (target: NodeJS.ProcessEnv, name: string | symbol): NodeJS.ProcessEnv => {
     const env = current.getStore()?.env
-    return env !== undefined && typeof name === 'string' && Object.hasOwn(env, name) ? env[name] : undefined
+    return env !== undefined && Object.hasOwn(env, name) ? env : target
   }
   process.env = new Proxy(process.env, {
-    get: (target, name): unknown => own(name) ?? Reflect.get(target, name),
-    has: (target, name) => own(name) !== undefined || Reflect.has(target, name),
+    get: (target, name): unknown => Reflect.get(ownerOf(target, name), name),
+    has: (target, name) => Reflect.has(ownerOf(target, name), name),
+    // Without the proxy as the receiver: process.env refuses the incomplete descriptor that an assignment to the proxy would define.
+    set: (target, name, value) => {
+      const owner = ownerOf(target, name)
+      return Reflect.set(owner, name, owner === target ? value : String(value))
+    },
+    deleteProperty: (target, name) => Reflect.deleteProperty(ownerOf(target, name), name),
   })
 }
