@@ -93,7 +93,7 @@ function checkedBatch(performBatch: PerformBatch): PerformBatch {
   return async (...args) => {
     const result = await performBatch(...args)
     const refused = Array.isArray(result) ? result.filter(isErrorAnswer) : []
-    // It may be the only one that a retry can help, so it decides.
+    // If a retry can help with one of them, the batch is retried.
     const response = refused.find(({ status }) => status === 429 || status >= 500) ?? refused[0]
     if (response === undefined) return result
     throw Object.assign(new Error(`The tool answered ${response.status} ${response.statusText}.`), { name: 'HTTPError', response })

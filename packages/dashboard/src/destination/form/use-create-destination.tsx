@@ -12,7 +12,10 @@ interface Duplicate {
   settle: (created: { id: string } | ApiProblem) => void
 }
 
-/** Render `dialog` beside the form; it calls a receiver of the kind `receiver`. `create` rejects with an ApiProblem if nothing was created. */
+/**
+ * Render `dialog` beside the form. `receiver` is what its text calls the receiver, such as "URL". `create` rejects with an ApiProblem if nothing was
+ * created.
+ */
 export function useCreateDestination(receiver: string): { create: (body: NewDestination) => Promise<{ id: string }>; dialog: ReactNode } {
   const change = useChange('POST /api/destinations', 'GET /api/destinations', 'GET /api/destinations/health', 'GET /api/ledger')
   const [duplicate, setDuplicate] = useState<Duplicate | null>(null)

@@ -35,8 +35,8 @@ export function presetSubscriptions({ presets }: CatalogIntegration): GivenSubsc
 }
 
 /**
- * Fills in what may be left out. A subscription keeps its id if the request gives the id, or none and the same name. Of stored subscriptions that share
- * a name, none is found by it: one that failed must not get the id, and so the success, of its twin.
+ * Fills in what may be left out. A subscription keeps its id if the request gives the id, or if it gives no id and exactly one stored subscription has
+ * its name. If several do, it gets a new id: one that failed must not get the id of another that succeeded, because it would not be run again.
  */
 export function withIds(
   given: readonly GivenSubscription[],
