@@ -127,6 +127,40 @@ test('properties are removed from copies: by path, in lists, and in the message 
   assert.deepEqual(message, before)
 })
 
+test('of a dead letter, the message in it loses properties, and nothing else', () => {
+  const letterOf = (message: JsonObject | null): JsonObject => ({ type: 'dead_letter', messageId: 'l', destination: { id: 'd' }, message })
+  const filters = [
+    filterOf({
+      action: 'drop_properties',
+      when: 'type = "track" and context.tenant = "shop"',
+      fields: { properties: ['email'], '': ['destination'] },
+    }),
+    filterOf({ action: 'drop_properties', when: 'userId = "u"', fields: { '': ['userId'] } }),
+    filterOf({ action: 'allow_properties', when: 'type = "identify"', fields: { traits: ['plan'] } }),
+  ]
+  for (const [message, sent] of [
+    [
+      { type: 'track', userId: 'u', properties: { email: 'e', total: 5 } },
+      { type: 'track', properties: { total: 5 } },
+    ],
+    [
+      { type: 'identify', traits: { email: 'e', plan: 'p' } },
+      { type: 'identify', traits: { plan: 'p' } },
+    ],
+    [
+      { type: 'alias', 'User ID': 'u', 'Previous ID': 'p' },
+      { type: 'alias', 'Previous ID': 'p' },
+    ],
+    [
+      { type: 'delete', userId: 'u' },
+      { type: 'delete', userId: 'u' },
+    ],
+    [letterOf({ type: 'track', properties: { email: 'e' } }), letterOf({ type: 'track', properties: {} })],
+    [null, null],
+  ] as const)
+    assert.deepEqual(reduced(letterOf(message), ...filters), letterOf(sent))
+})
+
 test('keys of Object.prototype are ordinary keys', () => {
   const message = JSON.parse('{"type":"track","properties":{"__proto__":{"x":1},"constructor":2}}') as JsonObject
   const dropped = reduced(

@@ -1,6 +1,6 @@
 // Compiles the conditional filters of a destination: for messages that match an expression, they exclude the message, exclude a share of them, or
 // remove properties. Routing excludes messages; the message that a receiver gets is built without the properties. Pure and deterministic, so a retry
-// or a replay sends the same. A deletion request and a dead letter are never changed or excluded.
+// or a replay sends the same. A deletion request and a dead letter are never excluded. Of a dead letter, only the message in it loses properties.
 
 import { isObject, type JsonObject } from '@switchyard/protocol'
 import type { ConditionalFilter } from '../../model/configuration.ts'
@@ -25,6 +25,17 @@ const OTHER_NAMES: Readonly<Record<string, string>> = { userId: 'User ID', previ
 export const compiledFilters = oncePerObject((filters: readonly ConditionalFilter[]): CompiledFilters => {
   const enabled = filters.filter(({ enabled: isOn }) => isOn).map((filter) => ({ filter, applies: conditionOf(filter) }))
   const reducing = enabled.filter(({ filter: { fields } }) => fields !== null)
+  const reduced: NonNullable<CompiledFilters['reduced']> = (message, item, content) => {
+    if (item['type'] === 'dead_letter') {
+      const inner = message['message']
+      if (!isObject(inner)) return message
+      // It has the form that a webhook gets.
+      return { ...message, message: reduced(inner, { userId: inner['User ID'], ...inner }, content) }
+    }
+    let result = message
+    for (const { filter, applies } of reducing) if (applies(item, content)) result = withFilter(result, filter)
+    return result
+  }
   return {
     exclusion(item, content) {
       for (const { filter, applies } of enabled) {
@@ -33,14 +44,7 @@ export const compiledFilters = oncePerObject((filters: readonly ConditionalFilte
       }
       return null
     },
-    reduced:
-      reducing.length === 0
-        ? null
-        : (message, item, content) => {
-            let result = message
-            for (const { filter, applies } of reducing) if (applies(item, content)) result = withFilter(result, filter)
-            return result
-          },
+    reduced: reducing.length === 0 ? null : reduced,
   }
 })
 
