@@ -1,6 +1,7 @@
 // Works out what becomes of the destinations of a workspace: an integration of the catalogue, a webhook for the classic destination Webhooks, or nothing,
 // with the reason. A destination that already exists is compared with the export, so that every run says what is missing.
 
+import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '@switchyard/protocol'
 import type { ConditionalFilter } from '../../model/configuration.ts'
 import { type Existing, ORIGIN_PREFIX, type PlannedDestination, type PlannedSource, type Secrets } from './planned-workspace.ts'
@@ -173,9 +174,8 @@ function missingAliases(aliases: readonly string[], { name, names }: ExistingDes
 }
 
 function missingFilters(filters: readonly ConditionalFilter[], { conditionalFilters }: ExistingDestination): string[] {
-  const existing = new Set(conditionalFilters.map((filter) => JSON.stringify(filter)))
   return filters
-    .filter((filter) => filter.enabled && !existing.has(JSON.stringify(filter)))
+    .filter((filter) => filter.enabled && !conditionalFilters.some((existing) => isDeepStrictEqual(existing, filter)))
     .map(
       ({ name }) => `The existing destination does not have the filter ${name}, or has changed it. Add it with --conditional-filters-file.`,
     )

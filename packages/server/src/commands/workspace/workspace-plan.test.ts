@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { ConditionalFilter } from '../../model/configuration.ts'
 import { destinationOf, exportedWorkspace, filterOf, sourceOf, subscriptionOf } from './fixtures/exported-workspace.ts'
 import type { Existing, Secrets, WorkspacePlan } from './planned-workspace.ts'
 import type { Catalog, CatalogIntegration } from './workspace-catalog.ts'
@@ -201,6 +202,26 @@ test('filters are converted; a destination with a filter that cannot be converte
     /created disabled, because a filter is missing\. Its filter Lower cannot be converted: the function lowercase/,
   )
   assert.deepEqual(others, [])
+  // The API shows the keys in an order of its own.
+  const [converted] = destinations.flatMap(({ conditionalFilters }) => conditionalFilters)
+  assert.ok(converted !== undefined)
+  const { name, ...rest } = converted
+  const shown = { ...rest, name }
+  const again = (filter: ConditionalFilter): string[] | undefined =>
+    plan(
+      { ...parts, filters },
+      {
+        destinations: [
+          existingOf('dst_1', {
+            name: 'One',
+            names: ['One', 'Slack (Actions)', 'Actions Slack'],
+            conditionalFilters: [filter],
+          }),
+        ],
+      },
+    ).destinations[0]?.notes.filter((note) => note.includes('filter'))
+  assert.deepEqual(again(shown), [])
+  assert.equal(again({ ...shown, when: 'event = "y"' })?.length, 1)
   assert.match(plan(parts).others[0]?.reason ?? '', /does not contain the answers to GET \/destination\/\{id\}\/filters/)
   assert.deepEqual(
     plan({ ...parts, filters: [filterOf('f', 'nobody', 'all', [])] }).others[0]?.reason,
