@@ -96,6 +96,25 @@ function converted(...filters: object[]): ConvertedFilters {
   return convertFilters(parsed?.get('d') ?? [])
 }
 
+test('a negated condition also matches a value of another type, as at Segment', () => {
+  const rows: [condition: string, matching: unknown[], others: unknown[]][] = [
+    ['properties.n != 5', [undefined, null, '5', 6, true, false], [5]],
+    ['!(properties.n = 5)', [undefined, null, 'abc', 4, true], [5]],
+    ['!(properties.n in [1, 2])', [undefined, null, '1', 3, false], [1, 2]],
+    ['!(properties.n < 5)', [undefined, null, 'abc', 5, true], [4]],
+    ["!contains(properties.n, 'x')", [undefined, null, 'a', 0, -1, true, false], ['ax']],
+    ["!match(properties.n, 'x*')", [undefined, null, 'ax', 0, -1, false], ['xa']],
+    ["!match(properties.n, '*')", [undefined, null, 7, false], ['a', '']],
+    ["!contains(event, 'x')", [undefined], []],
+  ]
+  for (const [condition, matching, others] of rows) {
+    const expression = expressionOf(condition) ?? ''
+    const matches = (n: unknown): boolean => subscribeJudge(expression)({ type: 'track', properties: { n } }, CONTENT)
+    for (const n of matching) assert.equal(matches(n), true, `${condition} with ${JSON.stringify(n)}: ${expression}`)
+    for (const n of others) assert.equal(matches(n), false, `${condition} with ${JSON.stringify(n)}: ${expression}`)
+  }
+})
+
 test('a condition that would keep back other messages is not converted, with the reason', () => {
   for (const [condition, reason] of NOT_CONVERTIBLE) {
     const { filters, problems } = converted(filterOf('f', 'd', condition, [{ type: 'DROP' }]))
@@ -135,6 +154,14 @@ test('each action becomes a conditional filter', () => {
     [{ type: 'ALLOW_PROPERTIES', fields: { '': ['userId'] } }, /message itself/],
     [{ type: 'ALLOW_PROPERTIES', fields: { properties: ['a.b'] } }, /contains a dot/],
     [{ type: 'ENCRYPT' }, /action ENCRYPT/],
+    [
+      { type: 'DROP_PROPERTIES', fields: { '': ['timestamp'] } },
+      /cannot be converted: its fields must not remove timestamp, which every message needs\.$/,
+    ],
+    [{ type: 'DROP_PROPERTIES', fields: { 'a..b': ['c'] } }, /its fields.*must be keys with dots between them/],
+    [{ type: 'SAMPLE', percent: 0.5, path: 'a..b' }, /its path must be keys with dots between them/],
   ] as const)
     assert.match(converted(filterOf('f', 'd', 'all', [action])).problems.join(), reason)
+  const untitled = converted(filterOf('f', 'd', 'all', [{ type: 'DROP' }], { title: '' }))
+  assert.deepEqual([untitled.filters.map(({ name }) => name), untitled.problems], [['f'], []])
 })

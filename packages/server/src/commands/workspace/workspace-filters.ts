@@ -1,9 +1,11 @@
 // Converts the destination filters of a Segment workspace to conditional filters. Segment's filter language (FQL) has functions and comparisons that
-// expressions here do not have; a filter that would not keep back the same messages is not converted. A value that is missing or null is where the
-// two differ most: `!contains(null, "x")` is true at Segment, so the converted expression says so.
+// expressions here do not have; a filter that would not keep back the same messages is not converted. A value that is missing or has another type
+// is where the two differ most: `!contains(null, "x")` is true at Segment, so the converted expression says so.
 
+import { CONDITIONAL_FILTERS } from '../../destinations/settings/conditional-filter-settings.ts'
 import { parseSubscribe, subscribeProblem } from '../../destinations/subscribe/parse-subscribe.ts'
 import { ExpressionProblem } from '../../destinations/subscribe/tokens.ts'
+import { ApiError } from '../../errors.ts'
 import type { ConditionalFilter } from '../../model/configuration.ts'
 import { type FqlNode, type FqlTerm, parseFql } from './fql.ts'
 import type { ExportedFilter } from './workspace-export.ts'
@@ -20,7 +22,7 @@ export function convertFilters(exported: readonly ExportedFilter[]): ConvertedFi
   const converted: ConvertedFilters = { filters: [], problems: [] }
   for (const filter of exported) {
     try {
-      converted.filters.push(...convertFilter(filter))
+      converted.filters.push(...checked(convertFilter(filter)))
     } catch (error) {
       if (!(error instanceof NotConvertible || error instanceof ExpressionProblem)) throw error
       // A filter that is turned off keeps nothing back.
@@ -28,6 +30,19 @@ export function convertFilters(exported: readonly ExportedFilter[]): ConvertedFi
     }
   }
   return converted
+}
+
+/** The service would reject the whole destination because of one filter that is not valid. */
+function checked(filters: ConditionalFilter[]): ConditionalFilter[] {
+  return filters.map((filter) => {
+    try {
+      const [valid] = CONDITIONAL_FILTERS.parse([filter], 'filters')
+      return valid as ConditionalFilter
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      throw new NotConvertible(`its ${error.message.replace(/^filters\[0\]\.?/, '').replace(/\.$/, '')}`)
+    }
+  })
 }
 
 function convertFilter({ title, condition, enabled, actions }: ExportedFilter): ConditionalFilter[] {
@@ -109,6 +124,7 @@ function written(node: FqlNode, isNot: boolean): string {
   }
 }
 
+const ALWAYS_TEXT = /^(?:userId|event|name|type)$/
 const TRUE: FqlTerm = { kind: 'value', value: true }
 const FLIPPED: Readonly<Record<string, string>> = { '=': '=', '!=': '!=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' }
 const NEGATED: Readonly<Record<string, string>> = { '=': '!=', '!=': '=', '<': '>=', '<=': '>', '>': '<=', '>=': '<' }
@@ -133,11 +149,17 @@ function compared(
   if (left.kind !== 'field') throw new NotConvertible('it compares two values')
   const field = left.text
   if (typeof value === 'boolean' && actual === '!=') throw new NotConvertible(`"${field} != ${value}" has no equivalent`)
+  if (actual === '!=' && typeof value === 'number' && !ALWAYS_TEXT.test(field)) return unlessNumber(field, `${field} != ${literal(value)}`)
   if (actual === '=' || actual === '!=') return `${field} ${actual} ${literal(value)}`
   if (typeof value !== 'number') throw new NotConvertible(`"${actual}" compares with something that is not a number`)
   const comparison = `${field} ${actual} ${literal(value)}`
   // "not less than" holds for a missing value, which is never more.
-  return isNot ? `(${field} = null or ${comparison})` : comparison
+  return isNot ? unlessNumber(field, comparison) : comparison
+}
+
+/** Comparisons with a number hold only for numbers here. Expressions cannot say that a value is a list or an object. */
+function unlessNumber(field: string, comparison: string): string {
+  return `(${field} = null or ${comparison} or match(${field}, "*") or ${field} = true or ${field} = false)`
 }
 
 /** `length(userId) < 1` and `typeof(…) = "null"` are common; other functions have no equivalent. */
@@ -146,8 +168,8 @@ function comparedCall({ name, args }: Extract<FqlTerm, { kind: 'call' }>, operat
   if (args.length === 1 && field?.kind === 'field') {
     const { text } = field
     if (name === 'typeof' && value === 'null' && (operator === '=' || operator === '!=')) return `${text} ${operator} null`
-    // Only these are always text: a list has a length too.
-    if (name === 'length' && /^(?:userId|event|name|type)$/.test(text)) {
+    // A list has a length too.
+    if (name === 'length' && ALWAYS_TEXT.test(text)) {
       const isEmpty = (operator === '<' && value === 1) || ((operator === '=' || operator === '<=') && value === 0)
       const hasText = (operator === '>=' && value === 1) || ((operator === '!=' || operator === '>') && value === 0)
       if (isEmpty) return `(${text} = null or ${text} = "")`
@@ -163,7 +185,7 @@ function called({ name, args }: Extract<FqlTerm, { kind: 'call' }>, isNot: boole
     throw new NotConvertible(`the function ${name} has no equivalent here`)
   if (field?.kind !== 'field' || text?.kind !== 'value' || typeof text.value !== 'string')
     throw new NotConvertible(`the function ${name} is used with something else than a field and a text`)
-  if (name === 'contains') return missingOr(field.text, `contains(${field.text}, ${literal(text.value)})`, isNot)
+  if (name === 'contains') return unlessText(field.text, `contains(${field.text}, ${literal(text.value)})`, isNot)
   return matched(field.text, text.value, isNot)
 }
 
@@ -171,14 +193,17 @@ function matched(field: string, pattern: string, isNot: boolean): string {
   const [, start = '', fixed = '', end = ''] = /^(\**)([^*]*)(\**)$/.exec(pattern) ?? []
   if (/[?[\]\\]/.test(pattern) || (fixed === '' && pattern !== '*') || start + fixed + end !== pattern)
     throw new NotConvertible(`the pattern ${JSON.stringify(pattern)} has no equivalent: only a * at its start or end has`)
-  if (pattern === '*') return `${field} ${isNot ? '=' : '!='} null`
+  if (pattern === '*') return isNot ? unlessText(field, `match(${field}, "*")`, true) : `${field} != null`
   if (start === '' && end === '') return `${field} ${isNot ? '!=' : '='} ${literal(fixed)}`
-  if (start !== '' && end !== '') return missingOr(field, `contains(${field}, ${literal(fixed)})`, isNot)
-  return missingOr(field, `match(${field}, ${literal(start === '' ? `${fixed}*` : `*${fixed}`)})`, isNot)
+  if (start !== '' && end !== '') return unlessText(field, `contains(${field}, ${literal(fixed)})`, isNot)
+  return unlessText(field, `match(${field}, ${literal(start === '' ? `${fixed}*` : `*${fixed}`)})`, isNot)
 }
 
-function missingOr(field: string, call: string, isNot: boolean): string {
-  return isNot ? `(${field} = null or !${call})` : call
+/** Both functions and their negations hold only for text here. */
+function unlessText(field: string, call: string, isNot: boolean): string {
+  if (!isNot) return call
+  const others = ALWAYS_TEXT.test(field) ? '' : ` or ${field} < 0 or ${field} >= 0 or ${field} = true or ${field} = false`
+  return `(${field} = null or !${call}${others})`
 }
 
 function literal(value: unknown): string {
