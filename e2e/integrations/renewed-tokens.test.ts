@@ -57,7 +57,9 @@ test('a refresh token that replaces another one is stored: after a restart it is
     type: 'integration',
     integration: 'actions-webhook-extensible',
     settings: { oauth: { clientId: new URL(receiver.url).origin, clientSecret: 'client-secret', refreshToken: 'refresh-token-0' } },
-    subscriptions: [{ name: 'Send', action: 'send', subscribe: 'type = "track"', mapping: {}, enabled: true }],
+    subscriptions: [
+      { name: 'Send', action: 'send', subscribe: 'type = "track"', mapping: { url: receiver.url, method: 'POST' }, enabled: true },
+    ],
   })
   const deliver = async (): Promise<void> => assert.equal((await wiring.settled(await wiring.track())).state, 'delivered')
 
