@@ -41,7 +41,7 @@ describe('The test of a destination', () => {
   })
 
   test('reports why it failed', async () => {
-    const own = await startReceiver(() => ({ status: 500, body: 'oops' }))
+    await using own = await startReceiver(() => ({ status: 500, body: 'oops' }))
     const wiring = await wire(service, { urls: [own.url, receiver.url] })
     type Answer = { success: boolean; attempts: AttemptView[] }
     const path = `/destinations/${wiring.destinationId}/test`
@@ -57,13 +57,12 @@ describe('The test of a destination', () => {
     await wiring.change({ urls: [own.url] })
     const none = await service.api<Answer>(path, { method: 'POST' })
     assert.deepEqual([none.success, none.attempts[0]?.reason, none.attempts[0]?.responseStart], [false, 'http_500', 'oops'])
-    await own.close()
   })
 })
 
 describe('Health and ledger', () => {
   test('health: circuit breaker, in flight, pending, recent success and latency, also by URL', async () => {
-    const own = await startReceiver(({ path }) => (path === '/bad' ? { status: 500 } : undefined))
+    await using own = await startReceiver(({ path }) => (path === '/bad' ? { status: 500 } : undefined))
     const wiring = await wire(service, { urls: [`${own.url}good`, `${own.url}bad`] })
     const path = `/destinations/${wiring.destinationId}/health`
     const none = { inFlight: 0, success: null, latencyMs: null }
@@ -72,6 +71,7 @@ describe('Health and ledger', () => {
       breaker: 'closed',
       openSince: null,
       ...none,
+      held: null,
       pending: 0,
       oldestPendingAt: null,
       nextAttemptAt: null,
@@ -94,7 +94,6 @@ describe('Health and ledger', () => {
     const { p50, p95, p99 } = health.latencyMs
     assert.ok(p50 > 0 && p50 <= p95 && p95 <= p99)
     assert.deepEqual(health.ledger, { ...ledger, owed: 4, delivered: 4 })
-    await own.close()
   })
 
   test('owed = delivered + pending + failed + expired + cancelled for each destination, also when the rows are counted', async () => {
