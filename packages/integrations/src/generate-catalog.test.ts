@@ -74,6 +74,7 @@ test('a definition that cannot be loaded is left out with a warning, and the res
     batch: false,
     available: true,
     problem: null,
+    needs: null,
     requiredSettingCount: 0,
   })
 })
