@@ -1,6 +1,6 @@
 // What the code of one integration sees of its process: environment variables and access keys that belong to that destination. The hosts of
 // different destinations share a process, so a value is not set for the process. It is bound to the asynchronous context of a run, as in
-// AsyncLocalStorage, and whoever reads `process.env` outside of this run, also while it waits for an answer, does not see it.
+// AsyncLocalStorage, and code that reads `process.env` outside of this run does not see it, also while the run waits for an answer.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { JsonObject } from '@switchyard/protocol'

@@ -52,7 +52,7 @@ test('a node never has more requests in flight than its share, and uses a larger
   await rig.stop()
 })
 
-test('what a node holds stays in the store, other nodes are told why, and it is sent when the reason is gone', async (t) => {
+test('held deliveries stay in the store, other nodes see the reason, and they are sent when it is gone', async (t) => {
   const nodes = new TwoNodes()
   let hold: { problem: string | null } | null = { problem: null }
   const rig = await startRig(t, { nodes, holdOf: () => hold })

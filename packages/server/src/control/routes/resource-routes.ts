@@ -34,7 +34,7 @@ export interface ResourceKind<R extends Resource> {
   hasText?: (resource: R, text: string) => boolean
   /** How a change is recorded, if not as `view` shows it. */
   audit?: (actor: Actor, action: string) => Audit<R>
-  /** What whoever created or changed the resource should know, although it was accepted. */
+  /** What the caller should know about a resource that was created or changed, although it was accepted. */
   warnings?: (resource: R) => Promise<readonly object[]>
   /** Throws if the resource must not be changed. */
   checkChange?: (before: R) => void

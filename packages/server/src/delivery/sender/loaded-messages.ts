@@ -72,6 +72,6 @@ export function builtMessage(destination: Destination, content: SegmentContent, 
   const built = kindOf(destination).message(content, index)
   const message = destination.includeViolations === true ? withViolations(built, content, index) : built
   const { conditionalFilters } = destination
-  const reduced = conditionalFilters === undefined ? null : compiledFilters(conditionalFilters).reduced
+  const reduced = conditionalFilters === undefined || conditionalFilters.length === 0 ? null : compiledFilters(conditionalFilters).reduced
   return reduced === null ? message : reduced(message, content.items[index] ?? {}, content)
 }

@@ -216,7 +216,7 @@ interface KindAnswers<D extends Destination, Given extends GivenSettings, Stored
   setupProblem(destination: D, definition: CatalogIntegration): SettingsProblem | null
   /** What no longer fits its definition, so that messages would fail; null if it fits. */
   misfit(destination: D, definition: CatalogIntegration): SettingsProblem | null
-  /** What whoever created or changed it should know, although it was accepted. The definition is null if there is none. */
+  /** What the caller should know about a destination that was created or changed, although it was accepted. The definition is null if there is none. */
   warnings(destination: D, definition: CatalogIntegration | null): readonly SettingsWarning[]
   /** Whether its settings are such that no message is sent to it. */
   isInactive(destination: D): boolean
