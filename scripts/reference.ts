@@ -12,6 +12,7 @@ import { errorsPage } from './reference/errors.ts'
 import { httpPages } from './reference/http.ts'
 import { INTEGRATIONS_FOLDER, integrationPages } from './reference/integrations.ts'
 import { metricsPage } from './reference/metrics.ts'
+import { testedIntegrationsPage } from './reference/tested-integrations.ts'
 
 export interface ReferencePage {
   /** Relative to the root of the repository. */
@@ -25,6 +26,7 @@ export const REFERENCE_PAGES: readonly ReferencePage[] = [
   { path: 'docs/reference/config.md', render: configPage },
   ...commandLinePages(),
   { path: 'docs/reference/metrics.md', render: metricsPage },
+  { path: 'docs/reference/tested-integrations.md', render: testedIntegrationsPage },
   { path: 'packages/dashboard/src/api/types.ts', render: dashboardTypes },
   { path: 'packages/dashboard/src/api/rules.ts', render: dashboardRules },
 ]

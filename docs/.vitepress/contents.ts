@@ -90,6 +90,7 @@ export const SECTIONS: readonly Section[] = [
       ['errors', 'Errors'],
       ['metrics', 'Metrics'],
       ['logs', 'Logs'],
+      ['tested-integrations', 'Tested integrations'],
     ],
   },
 ]

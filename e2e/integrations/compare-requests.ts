@@ -18,6 +18,8 @@ export interface Comparison {
   /** Where the service and the library differ. Empty unless something is wrong. */
   differences: string[]
   requestCount: number
+  /** The actions whose requests the library made without an error, and the service as well. Empty if something differs. */
+  actions: string[]
 }
 
 interface Expected {
@@ -26,6 +28,7 @@ interface Expected {
   /** For each event, in order; null if that is not known. */
   isDelivered: (boolean | null)[]
   notCovered: string | null
+  actions: string[]
 }
 
 /** No retries: the first one would come after the window has ended. */
@@ -48,9 +51,9 @@ export async function compareRequests(cases: readonly IntegrationCase[], { copie
     for (const integration of cases) expected.push(await expectedOf(integration, library, copies))
   }
   const comparisons = new Map(
-    expected.map(({ integration: { slug }, notCovered, requests }) => [
+    expected.map(({ integration: { slug }, notCovered, requests, actions }) => [
       slug,
-      { slug, notCovered, differences: [] as string[], requestCount: requests.length },
+      { slug, notCovered, differences: [] as string[], requestCount: requests.length, actions },
     ]),
   )
   await using gateway = await startGateway(answerFor)
@@ -67,7 +70,9 @@ export async function compareRequests(cases: readonly IntegrationCase[], { copie
       comparisons.get(integration.slug)?.differences.push(...outcomesThatDiffer(integration, isDelivered, delivered[at] ?? []))
     differ(group, gateway.requests().slice(first), comparisons)
   }
-  return [...comparisons.values()]
+  const all = [...comparisons.values()]
+  for (const comparison of all) if (comparison.differences.length > 0) comparison.actions = []
+  return all
 }
 
 /** The deliveries of each case, or the error if there are none. */
@@ -100,7 +105,7 @@ function outcomesThatDiffer(
 }
 
 async function expectedOf(integration: IntegrationCase, library: Library, copies: number): Promise<Expected> {
-  const expected: Expected = { integration, requests: [], isDelivered: [], notCovered: null }
+  const expected: Expected = { integration, requests: [], isDelivered: [], notCovered: null, actions: [] }
   if (integration.events.length === 0) expected.notCovered = 'no event matches its subscriptions'
   for (const { position, event } of integration.events) {
     const receivedAt = new Date().toISOString()
@@ -117,7 +122,8 @@ async function expectedOf(integration: IntegrationCase, library: Library, copies
         : dialled.length < requests.length
           ? 'asks the metadata service of a cloud for credentials, which the address guard refuses'
           : (own?.error ?? (rawConnections > 0 ? 'connects without HTTP' : requests.length === 0 ? 'makes no request' : null))
-    if (problem !== null) expected.notCovered ??= `${integration.subscriptions[position]?.name}: ${problem}`
+    if (problem === null) expected.actions.push(integration.subscriptions[position]?.action ?? '')
+    else expected.notCovered ??= `${integration.subscriptions[position]?.name}: ${problem}`
     expected.requests.push(...dialled.map(normalizedRequest).filter((text) => !CACHED.test(text)))
     expected.isDelivered.push(results?.every(({ error }) => error === null) ?? null)
   }
@@ -158,7 +164,7 @@ function differ(group: readonly Expected[], arrived: readonly GatewayRequest[], 
   for (const text of left.keys()) {
     const host = hostOf(text)
     const owner = group.find(({ requests }) => requests.some((request) => hostOf(request) === host))?.integration.slug ?? 'unknown'
-    const comparison = comparisons.get(owner) ?? { slug: owner, notCovered: null, differences: [], requestCount: 0 }
+    const comparison = comparisons.get(owner) ?? { slug: owner, notCovered: null, differences: [], requestCount: 0, actions: [] }
     comparison.differences.push(`unexpected: ${text}`)
     comparisons.set(owner, comparison)
   }

@@ -58,7 +58,7 @@ console.log(lines.join('\n'))
 console.log(`\nDo not work: ${entries.length - working.length}`)
 for (const { slug, problem } of entries) if (problem !== null) console.log(`  ${slug}: ${problem}`)
 for (const integration of cases) if (!isWorking(integration)) reasonOf(comparisons.get(integration.slug))
-const unknown = reasonOf(comparisons.get('unknown') ?? { slug: '', notCovered: null, differences: [], requestCount: 0 })
+const unknown = reasonOf(comparisons.get('unknown') ?? { slug: '', notCovered: null, differences: [], requestCount: 0, actions: [] })
 if (unknown !== null) console.log(`\nRequests that the library did not make for any of them: ${unknown}`)
 if (differingCount > 0) process.exitCode = 1
 if (process.argv.includes('--batches')) await reportBatches()

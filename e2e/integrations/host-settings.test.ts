@@ -8,6 +8,7 @@ import { type Service, startService } from '../system/service.ts'
 import { type Wiring, wire } from '../system/wiring.ts'
 import { signatureProblem } from './aws-signature.ts'
 import { type Gateway, type GatewayRequest, startGateway } from './gateway/recording-gateway.ts'
+import { acceptedByStandIn } from './seen/seen-actions.ts'
 
 const CLIENT = { clientId: 'client-of-the-user', clientSecret: 'client-secret-of-the-user' }
 const OAUTH = { ...CLIENT, refreshToken: 'refresh-token-of-the-user' }
@@ -49,6 +50,7 @@ async function send(slug: string, tool: Tool): Promise<GatewayRequest[]> {
   const first = gateway.arrivals.length
   const { state, attempts } = await wiring.settled(await wiring.track(tool.event))
   assert.equal(state, 'delivered', JSON.stringify(attempts))
+  await acceptedByStandIn(service, wiring.destinationId, attempts)
   return gateway.requests().slice(first)
 }
 
@@ -330,6 +332,7 @@ describe('Integrations that write files for Segment to upload, unless a flag tel
     for (let at = 0; at < size; at += 500) await wiring.send(messages.slice(at, at + 500))
     const { state, attempts } = await wiring.settled(messages[0]?.messageId as string)
     assert.equal(state, 'delivered', JSON.stringify(attempts))
+    await acceptedByStandIn(service, wiring.destinationId, attempts)
     return gateway.requests().slice(first)
   }
 

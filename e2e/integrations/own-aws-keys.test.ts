@@ -8,6 +8,7 @@ import { type Service, startService } from '../system/service.ts'
 import { type Wiring, wire } from '../system/wiring.ts'
 import { signatureProblem } from './aws-signature.ts'
 import { type Gateway, type GatewayRequest, startGateway } from './gateway/recording-gateway.ts'
+import { acceptedByStandIn } from './seen/seen-actions.ts'
 
 const KEYS = { awsAccessKeyId: 'AKIDOFTHEUSER', awsSecretAccessKey: 'secret-of-the-user/+aB' }
 const OTHER_KEYS = { awsAccessKeyId: 'AKIDOFANOTHER', awsSecretAccessKey: 'secret-of-another/+aB' }
@@ -108,6 +109,7 @@ async function deliver(wiring: Wiring, fields: object = {}): Promise<GatewayRequ
   const first = gateway.arrivals.length
   const { state, attempts } = await wiring.settled(await wiring.track({ properties: { plan: 'pro' }, ...fields }))
   assert.equal(state, 'delivered', JSON.stringify(attempts))
+  await acceptedByStandIn(service, wiring.destinationId, attempts)
   return gateway.requests().slice(first)
 }
 

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { IS_LONG } from '../system/long-tests.ts'
 import { integrationCases } from './cases.ts'
 import { compareRequests } from './compare-requests.ts'
+import { checkSeen } from './seen/seen-actions.ts'
 
 /** Every how many integrations, in the order of their names. */
 const STEP = IS_LONG ? 1 : 7
@@ -20,4 +21,5 @@ test('events that match each preset: the service makes the requests that the lib
   const covered = comparisons.filter(({ notCovered }) => notCovered === null)
   t.diagnostic(`${covered.length} of ${comparisons.length} integrations covered`)
   assert.ok(covered.length >= comparisons.length * 0.7)
+  checkSeen('library', new Map(comparisons.map(({ slug, actions }) => [slug, actions])))
 })

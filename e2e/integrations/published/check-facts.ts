@@ -10,6 +10,7 @@ import { eventually } from '../../system/signals.ts'
 import { type Delivery, type Reachable, wire } from '../../system/wiring.ts'
 import { STARVED } from '../compare-requests.ts'
 import { type GatewayRequest, startGateway } from '../gateway/recording-gateway.ts'
+import { actionsOf } from '../seen/seen-actions.ts'
 import { EVENT_TIME, type PublishedFact } from './facts/published-fact.ts'
 import { fillInForm } from './fill-in-form.ts'
 import { requestDifferences } from './request-differences.ts'
@@ -88,11 +89,7 @@ async function send(service: Reachable, fact: PublishedFact): Promise<Sent> {
     ({ data: [first] }) => first !== undefined && (first.state !== 'pending' || first.attemptCount > 0),
   )
   const delivery = await service.api<Delivery>(`/deliveries/${data[0]?.id}`)
-  const { subscriptions } = await service.api<{ subscriptions: { name: string; action: string }[] }>(
-    `/destinations/${wiring.destinationId}`,
-  )
-  const ran = new Set(delivery.attempts.map((attempt) => (attempt as { subscription?: string }).subscription))
-  return { delivery, actions: subscriptions.filter(({ name }) => ran.has(name)).map(({ action }) => action) }
+  return { delivery, actions: await actionsOf(service, wiring.destinationId, delivery.attempts) }
 }
 
 function compared(fact: PublishedFact, sent: PromiseSettledResult<Sent>, arrived: readonly GatewayRequest[]): CheckedFact {

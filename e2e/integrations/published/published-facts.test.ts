@@ -2,14 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { checkSeen } from '../seen/seen-actions.ts'
 import { checkFacts } from './check-facts.ts'
 import { ADVERTISING_AND_LOYALTY } from './facts/advertising-and-loyalty.ts'
+import { ENGAGEMENT } from './facts/engagement.ts'
 import { MESSAGING } from './facts/messaging.ts'
 import { PRODUCT_ANALYTICS } from './facts/product-analytics.ts'
 import { SALES } from './facts/sales.ts'
 import { USAGE_AND_EXPERIMENTS } from './facts/usage-and-experiments.ts'
 
-const FACTS = [...PRODUCT_ANALYTICS, ...USAGE_AND_EXPERIMENTS, ...MESSAGING, ...SALES, ...ADVERTISING_AND_LOYALTY]
+const FACTS = [...PRODUCT_ANALYTICS, ...USAGE_AND_EXPERIMENTS, ...ENGAGEMENT, ...MESSAGING, ...SALES, ...ADVERTISING_AND_LOYALTY]
 
 test('destinations with the defaults of the form make the published requests', async (t) => {
   const checked = await checkFacts(FACTS)
@@ -20,4 +22,7 @@ test('destinations with the defaults of the form make the published requests', a
     differing.map(({ fact: { integration, action }, differences }) => ({ integration, action: action ?? 'presets', differences })),
     [],
   )
+  const seen = new Map<string, string[]>()
+  for (const { fact, actions } of checked) seen.set(fact.integration, [...(seen.get(fact.integration) ?? []), ...actions])
+  checkSeen('published', seen)
 })

@@ -18,13 +18,13 @@ export function requestDifferences(published: readonly PublishedRequest[], arriv
 }
 
 function closest(expected: PublishedRequest, requests: readonly GatewayRequest[]): string {
-  const same = requests.find((request) => lineOf(request, expected) === expected.request)
+  const same = requests.find((request) => lineOf(request, expected) === inOrder(expected.request))
   return same === undefined ? '' : ` (${requestProblem(expected, same)})`
 }
 
 function requestProblem(expected: PublishedRequest, actual: GatewayRequest): string | null {
   const { request, partOfQuery = {}, headers = {}, body, partOfBody } = expected
-  if (lineOf(actual, expected) !== request) return 'another method or URL'
+  if (lineOf(actual, expected) !== inOrder(request)) return 'another method or URL'
   const query = new URLSearchParams(actual.path.replace(/^[^?]*/, ''))
   for (const [name, value] of Object.entries(partOfQuery))
     if (query.get(name) !== value) return `${name} in the query is ${query.get(name)}`
@@ -38,7 +38,13 @@ function requestProblem(expected: PublishedRequest, actual: GatewayRequest): str
 
 /** The gateway stands for servers that all speak HTTPS. */
 function lineOf({ method, host, path }: GatewayRequest, { partOfQuery }: Pick<PublishedRequest, 'partOfQuery'> = {}): string {
-  return `${method} https://${host}${partOfQuery === undefined ? path : path.replace(/\?.*/, '')}`
+  return inOrder(`${method} https://${host}${partOfQuery === undefined ? path : path.replace(/\?.*/, '')}`)
+}
+
+/** The order of the fields of a query says nothing. */
+function inOrder(line: string): string {
+  const [address = '', query] = line.split('?', 2)
+  return query === undefined ? address : `${address}?${query.split('&').sort().join('&')}`
 }
 
 function bodyOf({ headers, bytes }: GatewayRequest): unknown {

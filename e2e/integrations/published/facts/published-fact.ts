@@ -28,7 +28,7 @@ export interface PublishedAnswer {
 }
 
 export interface PublishedRequest {
-  /** Method and URL, with the query unless `partOfQuery` has it. */
+  /** Method and URL, with the query (in any order) unless `partOfQuery` has it. */
   request: string
   /** What the query contains at least. */
   partOfQuery?: Readonly<Record<string, string>>
