@@ -5,7 +5,6 @@ import { randomUUID } from 'node:crypto'
 import type { JsonObject, PlanVerdict } from '@switchyard/protocol'
 import { errorBody } from '../errors.ts'
 import type { Proxies } from '../http/proxies.ts'
-import { parseTraceContext } from '../outbound/trace-context.ts'
 import type { PlanJudges } from '../plans/plan-judges.ts'
 import { writeStoredBody } from '../store/port/stored-messages.ts'
 import {
@@ -20,9 +19,8 @@ import {
 } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import type { IngestPacing } from '../timing/ingest-pacing.ts'
-import { answerJson, answerPixel, answerSuccess } from './answers.ts'
 import type { IngestEvents } from './events.ts'
-import { type Exchange, isFromBrowser, requestProblem } from './exchange.ts'
+import { type Exchange, requestProblem } from './exchange.ts'
 import { Gathering, gatheredContent, isGatherable, type Single } from './gathering.ts'
 import type { BacklogLimit } from './limits/backlog-limit.ts'
 import { createRateLimit, createSharedRateLimit, type RateLimit } from './limits/rate-limit.ts'
@@ -126,19 +124,19 @@ export class Accepting {
   }
 
   #contentOf(exchange: Exchange, source: Source, parsed: ParsedRequest, protection: ReturnType<Privacy['of']>): SegmentContent {
-    const { clock, proxies } = this.#deps
+    const { clock } = this.#deps
     const { items, sentAt, context, integrations, verdicts } = parsed
-    const address = proxies.senderAddress(exchange.request)
+    const address = exchange.senderAddress()
     const content: SegmentContent = {
       sourceId: source.id,
       receivedAtMs: clock.wallMs(),
       // With a limit of its own: the messages may have used up theirs.
       ip: protection === null || address === null ? address : protectAddress(protection(), address),
-      browser: exchange.pixel || isFromBrowser(exchange.request),
+      browser: exchange.isFromBrowser(),
       sentAt,
       context,
       integrations,
-      trace: parseTraceContext(exchange.request),
+      trace: exchange.trace(),
       items,
     }
     if (verdicts !== null) content.violations = violationsIn(verdicts)
@@ -152,7 +150,8 @@ export class Accepting {
     for (const request of requests) {
       if (request.configuration === configuration) continue
       this.#refund(request)
-      this.#receiveAgain({ ...request.exchange, isAdmitted: true }, request.body.bytes)
+      request.exchange.isAdmitted = true
+      this.#receiveAgain(request.exchange, request.body.bytes)
     }
     if (current.length > 0) await this.#store(current)
   }
@@ -228,15 +227,15 @@ function rateLimitOf(perSecond: number | null, nodes: Nodes | undefined, clock: 
   return nodes === undefined ? createRateLimit(perSecond) : createSharedRateLimit(perSecond, nodes, () => clock.scheduleMs())
 }
 
-function answer({ response, route, pixel }: Exchange, { items, rejected, suppressed, warnings }: ParsedRequest): void {
-  if (pixel) return answerPixel(response)
+function answer(exchange: Exchange, { items, rejected, suppressed, warnings }: ParsedRequest): void {
+  if (exchange.pixel) return exchange.answerPixel()
   const [first] = rejected
   const warned = warnings === null ? {} : { warnings: warnings.list }
-  if (first === undefined) return warnings === null ? answerSuccess(response) : answerJson(response, 200, { success: true, ...warned })
+  if (first === undefined) return warnings === null ? exchange.answerSuccess() : exchange.answerJson(200, { success: true, ...warned })
   const accepted = items.length + suppressed
-  if (accepted > 0) return answerJson(response, 200, { success: true, accepted, rejected, ...warned })
+  if (accepted > 0) return exchange.answerJson(200, { success: true, accepted, rejected, ...warned })
   // No message was valid: respond with the error of the first. For a batch, also list the error of each.
-  answerJson(response, 400, route === 'batch' ? { ...errorBody(first), rejected } : errorBody(first))
+  exchange.answerJson(400, exchange.route === 'batch' ? { ...errorBody(first), rejected } : errorBody(first))
 }
 
 /** A message can be much smaller than the list of what is wrong with it, so after many violations in a request, only the first of each message is kept. */

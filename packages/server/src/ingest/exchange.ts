@@ -1,20 +1,100 @@
-// One request with messages and its response, on its way through the stage.
+// One request with messages on its way through the stage, with the ways to answer it. What decides about a request knows only this interface, not
+// where the request was read: in this thread, or in an ingest thread.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ApiErrorCode } from '../errors.ts'
+import { API_ERRORS, type ApiErrorCode, errorBody } from '../errors.ts'
+import type { Proxies } from '../http/proxies.ts'
+import type { TraceContext } from '../model/messages.ts'
+import { parseTraceContext } from '../outbound/trace-context.ts'
+import { answerJson, answerPixel, answerSuccess } from './answers.ts'
 import { type Body, countOf, type RequestProblem, type Route, sampleOfBytes } from './parse-request.ts'
 
 export interface Exchange {
-  request: IncomingMessage
-  response: ServerResponse
-  route: Route
-  pixel: boolean
+  readonly route: Route
+  readonly pixel: boolean
   /** The write key from the query string, on paths that accept one there. */
-  queryKey?: string | undefined
+  readonly queryKey: string | undefined
+  readonly authorization: string | undefined
   /** Whether it has passed the rate limit before, and is received again. */
-  isAdmitted?: boolean
+  isAdmitted: boolean
   /** Null while the source is not known. */
   sourceId: string | null
+  isFromBrowser(): boolean
+  /** The address of the client, behind trusted proxies. */
+  senderAddress(): string | null
+  trace(): TraceContext | null
+  answerSuccess(): void
+  answerPixel(): void
+  answerJson(status: number, body: object, headers?: readonly string[]): void
+  /** Calls `ended` when the request has been answered or its connection is closed. */
+  onAnswered(ended: () => void): void
+}
+
+/** A request that was read in this thread. */
+export class HttpExchange implements Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly route: Route
+  readonly pixel: boolean
+  readonly queryKey: string | undefined
+  isAdmitted = false
+  sourceId: string | null = null
+  readonly #proxies: Proxies
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    proxies: Proxies,
+    { route, pixel = false, queryKey }: { route: Route; pixel?: boolean; queryKey?: string | undefined },
+  ) {
+    this.request = request
+    this.response = response
+    this.#proxies = proxies
+    this.route = route
+    this.pixel = pixel
+    this.queryKey = queryKey
+  }
+
+  get authorization(): string | undefined {
+    return this.request.headers.authorization
+  }
+
+  isFromBrowser(): boolean {
+    return this.pixel || isFromBrowser(this.request)
+  }
+
+  senderAddress(): string | null {
+    return this.#proxies.senderAddress(this.request)
+  }
+
+  trace(): TraceContext | null {
+    return parseTraceContext(this.request)
+  }
+
+  answerSuccess(): void {
+    answerSuccess(this.response)
+  }
+
+  answerPixel(): void {
+    answerPixel(this.response)
+  }
+
+  answerJson(status: number, body: object, headers?: readonly string[]): void {
+    answerJson(this.response, status, body, headers)
+  }
+
+  onAnswered(ended: () => void): void {
+    this.response.once('close', ended)
+  }
+}
+
+export function answerErrorOf(
+  exchange: Exchange,
+  code: ApiErrorCode,
+  { message, headers }: { message?: string | undefined; headers?: readonly string[] } = {},
+): void {
+  const [status, usual] = API_ERRORS[code]
+  exchange.answerJson(status, errorBody({ code, message: message ?? usual }), headers)
 }
 
 export function requestProblem({ route }: Exchange, code: ApiErrorCode, body: Body): RequestProblem {

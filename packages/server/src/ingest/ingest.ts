@@ -8,6 +8,7 @@ import { MESSAGE_TYPES, type MessageType } from '@switchyard/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from 'fastify'
 import type { IngestDeps } from './accepting.ts'
 import { answerError, answerPreflight, pathOf } from './answers.ts'
+import { Deciding } from './deciding.ts'
 import type { Route } from './parse-request.ts'
 import { Receiver } from './receive.ts'
 
@@ -53,7 +54,8 @@ export type Bypass = (handlerOf: (request: IncomingMessage) => RequestListener |
 
 /** `bypass`: for the requests that arrive most. Without it, they take the same way as all others. */
 export function registerIngest(app: FastifyInstance, deps: IngestDeps, bypass?: Bypass): void {
-  const receiver = new Receiver(deps, (error) => app.log.error({ err: error }, 'a request to the tracking API failed'))
+  const deciding = new Deciding(deps, (error) => app.log.error({ err: error }, 'a request to the tracking API failed'))
+  const receiver = new Receiver(deps, deciding)
   const plugin = (scope: FastifyInstance, _options: unknown, done: () => void): void => {
     const on = (method: HTTPMethods[], url: string, handle: Handle): void => void scope.route({ method, url, ...hijacked(handle) })
     for (const [url, route] of POST_PATHS) on(['POST'], url, (raw, response) => receiver.messages(raw, response, route))

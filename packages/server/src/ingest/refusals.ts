@@ -1,14 +1,14 @@
 // Answers requests that are not accepted, and records them. A request that the client will send again (the service is overloaded, or its store
 // unavailable) is not recorded as a rejection.
 
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ApiErrorCode } from '../errors.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
-import { answerError, answerPixel, answerSuccess } from './answers.ts'
+import { answerError, answerSuccess } from './answers.ts'
 import { type BodyFailure, discardBody } from './body/read-body.ts'
 import type { IngestEvents } from './events.ts'
-import type { Exchange } from './exchange.ts'
+import { answerErrorOf, type Exchange } from './exchange.ts'
 import type { KeyLookup } from './key-lookup.ts'
 import { type RequestProblem, sampleOfBytes } from './parse-request.ts'
 import { basicUser, unknownKeyMessage } from './sender.ts'
@@ -17,7 +17,7 @@ export interface RefusalParts extends Partial<Pick<IngestEvents, 'onRejected'>> 
   store: Pick<Store, 'ingest'>
   clock: Clock
   keys: KeyLookup
-  settings: { lenientKeys: boolean; bodyTimeoutMs: number }
+  settings: { lenientKeys: boolean }
   reportBug: (error: unknown) => void
 }
 
@@ -30,8 +30,8 @@ export class Refusals {
 
   reject(exchange: Exchange, { code, count, sample, message }: RequestProblem, headers: readonly string[] = []): void {
     this.#recordRequest(exchange.sourceId, code, count, sample)
-    if (exchange.pixel) answerPixel(exchange.response)
-    else answerError(exchange.response, code, { message, headers })
+    if (exchange.pixel) exchange.answerPixel()
+    else answerErrorOf(exchange, code, { message, headers })
   }
 
   fail(exchange: Exchange, error: unknown): void {
@@ -39,17 +39,17 @@ export class Refusals {
     if (code === 'internal_error') this.#parts.reportBug(error)
     // A browser does not retry an image, so the message is lost. It is recorded as a rejection.
     if (exchange.pixel) this.reject(exchange, { ok: false, code, count: 1, sample: '' })
-    else answerError(exchange.response, code, { headers: code === 'store_unavailable' ? ['Retry-After', '1'] : [] })
+    else answerErrorOf(exchange, code, { headers: code === 'store_unavailable' ? ['Retry-After', '1'] : [] })
   }
 
   /** Not recorded as a rejection, because the client sends the same request again. A browser does not send an image again, so its message is lost. */
   overloaded(exchange: Exchange, { message, seconds }: { message?: string; seconds: number } = { seconds: 1 }): void {
     if (exchange.pixel) this.reject(exchange, { ok: false, code: 'overloaded', count: 1, sample: '' })
-    else answerError(exchange.response, 'overloaded', { message, headers: ['Retry-After', String(seconds)] })
+    else answerErrorOf(exchange, 'overloaded', { message, headers: ['Retry-After', String(seconds)] })
   }
 
   unread(exchange: Exchange, failure: Exclude<BodyFailure, 'gone'>): void {
-    const key = basicUser(exchange.request.headers.authorization)
+    const key = basicUser(exchange.authorization)
     exchange.sourceId = (key === undefined ? undefined : this.#parts.keys.sourceOf(key)?.id) ?? null
     const problem = (code: ApiErrorCode): RequestProblem => ({ ok: false, code, count: 1, sample: '' })
     switch (failure) {
@@ -70,36 +70,19 @@ export class Refusals {
     }
   }
 
-  /** Whether the headers contain an unknown write key; false if they contain none. */
-  hasUnknownKey({ headers }: IncomingMessage): boolean {
-    const key = basicUser(headers.authorization)
-    return key !== undefined && this.#parts.keys.sourceOf(key) === undefined
-  }
-
   unknownKey(exchange: Exchange, bytes: Buffer, key: unknown): void {
     const problem: RequestProblem = { ok: false, code: 'invalid_write_key', count: 1, sample: sampleOfBytes(bytes) }
-    const message = unknownKeyMessage(exchange.request.headers.authorization, key)
+    const message = unknownKeyMessage(exchange.authorization, key)
     if (message !== undefined) problem.message = message
     if (!this.#parts.settings.lenientKeys) return this.reject(exchange, problem)
     this.#recordRequest(null, problem.code, problem.count, problem.sample)
-    if (exchange.pixel) answerPixel(exchange.response)
-    else answerSuccess(exchange.response)
+    if (exchange.pixel) exchange.answerPixel()
+    else exchange.answerSuccess()
   }
 
-  /** Answers before the body is read, so that a request with an unknown key uses no memory for its body. The start of the body is recorded with the rejection. */
-  unknownKeyUnread({ request, response }: Exchange): void {
-    const { lenientKeys, bodyTimeoutMs } = this.#parts.settings
-    const { expect, authorization, 'content-encoding': encoding } = request.headers
-    if (lenientKeys) answerSuccess(response)
-    // A client that sent Expect: 100-continue does not get a 100. Whether it sends the body anyway is unknown, so the connection is closed.
-    else
-      answerError(response, 'invalid_write_key', {
-        message: unknownKeyMessage(authorization, basicUser(authorization)),
-        headers: expect === undefined ? [] : ['Connection', 'close'],
-      })
-    discardBody(request, bodyTimeoutMs, (start) =>
-      this.#recordRequest(null, 'invalid_write_key', 1, encoding === undefined ? sampleOfBytes(start) : ''),
-    )
+  /** For a request that was rejected unread. `sample` is the start of its body. */
+  recordUnknownKey(sample: string): void {
+    this.#recordRequest(null, 'invalid_write_key', 1, sample)
   }
 
   record(sourceId: string | null, code: string, count: number, sample: string): void {
@@ -112,4 +95,25 @@ export class Refusals {
   #recordRequest(sourceId: string | null, code: string, count: number, sample: string): void {
     this.record(sourceId, code, count, this.#parts.keys.keepsSamples(sourceId) ? sample : '')
   }
+}
+
+/**
+ * Answers a request with an unknown write key in its headers before its body is read, so that it uses no memory for the body. Calls `record` once, with
+ * the start of the body.
+ */
+export function refuseUnread(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { lenientKeys, bodyTimeoutMs }: { lenientKeys: boolean; bodyTimeoutMs: number },
+  record: (sample: string) => void,
+): void {
+  const { expect, authorization, 'content-encoding': encoding } = request.headers
+  if (lenientKeys) answerSuccess(response)
+  // A client that sent Expect: 100-continue does not get a 100. Whether it sends the body anyway is unknown, so the connection is closed.
+  else
+    answerError(response, 'invalid_write_key', {
+      message: unknownKeyMessage(authorization, basicUser(authorization)),
+      headers: expect === undefined ? [] : ['Connection', 'close'],
+    })
+  discardBody(request, bodyTimeoutMs, (start) => record(encoding === undefined ? sampleOfBytes(start) : ''))
 }

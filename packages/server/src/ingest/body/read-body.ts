@@ -4,8 +4,9 @@
 // within a budget, including those that wait for decompression. It uses callbacks instead of promises because it runs for every request.
 
 import type { IncomingMessage } from 'node:http'
-import type { ArrivingBody, BodyBudget } from './body-budget.ts'
-import type { Inflate } from './inflate.ts'
+import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
+import { type ArrivingBody, type BodyBudget, createBodyBudget } from './body-budget.ts'
+import { createInflate, type Inflate } from './inflate.ts'
 
 export interface BodyLimits {
   maxBytes: number
@@ -14,11 +15,21 @@ export interface BodyLimits {
   inflate: Inflate
 }
 
+export interface BodyLimitsByRoute {
+  batch: BodyLimits
+  call: BodyLimits
+}
+
 export type BodyFailure = 'too_large' | 'timeout' | 'no_room' | 'bad_gzip' | 'unknown_encoding' | 'gone'
 
 /** The bytes that gzip may add to incompressible data. Without a limit on the compressed bytes, an endless stream of empty blocks would be read forever. */
 const GZIP_OVERHEAD_BYTES = 1024
 const EMPTY: Buffer = Buffer.alloc(0)
+
+export function createBodyLimits({ bodyTimeoutMs, maxBodiesBytes }: { bodyTimeoutMs: number; maxBodiesBytes: number }): BodyLimitsByRoute {
+  const limits = { timeoutMs: bodyTimeoutMs, budget: createBodyBudget(maxBodiesBytes), inflate: createInflate() }
+  return { batch: { ...limits, maxBytes: MAX_BATCH_BYTES }, call: { ...limits, maxBytes: MAX_MESSAGE_BYTES } }
+}
 
 /**
  * Calls `done` once, with the body or with the reason why there is none. The connection stays open for the response. `isKnown` is whether
