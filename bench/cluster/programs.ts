@@ -1,11 +1,11 @@
-// What is measured: the service on PostgreSQL with one to four nodes, each a process, and graphile-worker on the same server.
+// What is measured: the service on PostgreSQL with one to four nodes, each a process, the service on SQLite, and graphile-worker on the same server.
 
 import type { Postgres } from '../service/environment/databases.ts'
-import { graphileWorker, lineDisagreement, type Program, type RunningProgram } from '../service/environment/programs.ts'
+import { createPrograms, graphileWorker, lineDisagreement, type Program, type RunningProgram } from '../service/environment/programs.ts'
 import { cliOf, type Service, startNode } from '../service/environment/service.ts'
 
 export const NODES = ['one', 'two', 'three', 'four'] as const
-export type Key = (typeof NODES)[number] | 'before' | 'graphile-worker' | 'graphile-worker-tuned'
+export type Key = (typeof NODES)[number] | 'sqlite' | 'before' | 'graphile-worker' | 'graphile-worker-tuned'
 
 export interface Competitor {
   key: Key
@@ -33,6 +33,22 @@ export function createCompetitors(postgres: Postgres, before: string | undefined
     ...nodes,
     { key: 'graphile-worker', title: documented.title, processes: 1, start: (place) => documented.start(place) },
     { key: 'graphile-worker-tuned', title: tuned.title, processes: 1, start: (place) => tuned.start(place) },
+  ]
+}
+
+/** The service on SQLite, and on PostgreSQL with one and two nodes. */
+export function createStores(postgres: Postgres): Competitor[] {
+  const sqlite = createPrograms(undefined, undefined, undefined).filter(({ name }) => name === 'service')
+  return [
+    ...sqlite.map(
+      (program): Competitor => ({
+        key: 'sqlite',
+        title: 'Switchyard on SQLite',
+        processes: 1,
+        start: (place) => program.start(place),
+      }),
+    ),
+    ...createCompetitors(postgres, undefined).filter(({ key }) => key === 'one' || key === 'two'),
   ]
 }
 

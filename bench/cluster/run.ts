@@ -1,5 +1,5 @@
 // Entry of the cluster benchmark: the service on PostgreSQL with one to four nodes, against graphile-worker on the
-// same server in the same run; the cost of an event and of a claim; and the time until the work of a killed node is delivered. It writes into the repository only the file that --markdown names.
+// same server and against SQLite in the same run; the cost of an event and of a claim; and the time until the work of a killed node is delivered. It writes into the repository only the file that --markdown names.
 
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -13,18 +13,19 @@ import { CONNECTIONS, type Load } from '../service/environment/traffic.ts'
 import { installPeers } from '../service/install.ts'
 import { noiseText } from '../service/report.ts'
 import { type DeliveryRun, measureDelivery } from '../service/scenarios/delivery.ts'
+import { loadText } from '../service/targets.ts'
 import { type ClaimsRun, measureClaims } from './claims.ts'
-import { createCompetitors, type Key, NODES } from './programs.ts'
+import { type Competitor, createCompetitors, createStores, type Key, NODES } from './programs.ts'
 import { measureTrips, type TripsRun } from './round-trips.ts'
 import { measureTakeover, type TakeoverRun } from './takeover.ts'
 
-const SCENARIOS = ['delivery', 'trips', 'claims', 'takeover'] as const
+const SCENARIOS = ['delivery', 'stores', 'trips', 'claims', 'takeover'] as const
 type Scenario = (typeof SCENARIOS)[number]
 /** All numbers of events in delivery are multiples of it. */
 const EVENTS_UNIT = 3_000
 
-const HELP = `Measures the service on PostgreSQL: against graphile-worker, with one to four nodes, the cost of an event and of a claim, and the time
-until the work of a killed node is delivered.
+const HELP = `Measures the service on PostgreSQL: against graphile-worker and SQLite, with one to four nodes, the cost of an event and of a claim, and the
+time until the work of a killed node is delivered.
 
 usage: npm run bench:cluster -- [options]
 
@@ -68,6 +69,13 @@ const isWanted = (part: Scenario): boolean => only.length === 0 || only.includes
 const DELIVERY_EVENTS = options.quick ? 9_000 : 60_000
 const TRIPS_EVENTS = options.quick ? 6_000 : 30_000
 const PENDING = options.quick ? 50_000 : 1_000_000
+/** One event per request, with few and with many connections, and batches: the loads at which the two stores are compared. */
+const STORE_LOADS: Load[] = [
+  { eventsPerRequest: 1, connections: CONNECTIONS },
+  { eventsPerRequest: 1, connections: 64 },
+  { eventsPerRequest: EVENTS_PER_REQUEST, connections: CONNECTIONS },
+]
+const SINGLE_STORE_FACTOR = 0.5
 /** Per process. If two processes shared it, they would be measured while their code is still being compiled. */
 const WARM_UP_EVENTS = 12_000
 
@@ -76,21 +84,18 @@ installPeers()
 const postgres = await startPostgres()
 const roundRunner = createRoundRunner(options.quick ? 1 : tries)
 const competitors = createCompetitors(postgres, options.before)
+const stores = createStores(postgres)
 let delivery: Round<Key, DeliveryRun>[] = []
+const byLoad = new Map<Load, Round<Key, DeliveryRun>[]>()
 const trips: TripsRun[] = []
 let claims: ClaimsRun | undefined
 const takeovers: TakeoverRun[] = []
 
 if (isWanted('delivery')) {
-  delivery = await roundRunner.run(
-    'delivery',
-    '',
-    rounds,
-    competitors.map((competitor) => ({
-      key: competitor.key,
-      measure: () => measureDelivery(competitor, DELIVERY_EVENTS, competitor.processes * WARM_UP_EVENTS, load),
-    })),
-  )
+  delivery = await roundRunner.run('delivery', '', rounds, measured(competitors, load))
+}
+if (isWanted('stores')) {
+  for (const each of STORE_LOADS) byLoad.set(each, await roundRunner.run('stores', loadText(each), rounds, measured(stores, each)))
 }
 if (isWanted('trips')) {
   for (const eventsPerRequest of [15, 1]) {
@@ -119,6 +124,7 @@ const report = [
   '## Targets',
   targetsText(judged),
   ...section('delivery', 'In → durable → POST out → outcome durable', deliveryText),
+  ...section('stores', 'PostgreSQL beside SQLite', storesText),
   ...section('trips', 'Database cost per event, one node under load', tripsText),
   ...section('claims', 'A claim beside a dead destination', claimsText),
   ...section('takeover', 'After kill -9 of a node, until what it held is delivered', takeoverText),
@@ -127,6 +133,13 @@ const report = [
 console.log(report)
 if (options.markdown) writeFileSync(options.markdown, `${report}\n`)
 process.exit(options.check && (roundRunner.failures.length > 0 || judged.some(({ isMet }) => isMet === false)) ? 1 : 0)
+
+function measured(programs: Competitor[], sent: Load) {
+  return programs.map((program) => ({
+    key: program.key,
+    measure: () => measureDelivery(program, DELIVERY_EVENTS, program.processes * WARM_UP_EVENTS, sent),
+  }))
+}
 
 function targets(): PerformanceTarget[] {
   const toTuned = NODES.map((key) => ratios(key, 'graphile-worker-tuned'))
@@ -161,6 +174,17 @@ function targets(): PerformanceTarget[] {
             oneToBefore.median >= 0.97,
           ),
         ]),
+    ...[...byLoad].map(([each, of]) => {
+      const toSqlite = ratios('one', 'sqlite', of)
+      const isSingle = each.eventsPerRequest === 1
+      const needed = isSingle ? `≥ ${SINGLE_STORE_FACTOR} × SQLite` : 'no target'
+      return target(
+        `one node, ${loadText(each)}`,
+        needed,
+        spread(toSqlite),
+        isSingle ? toSqlite && toSqlite.median >= SINGLE_STORE_FACTOR : undefined,
+      )
+    }),
     target('two nodes and the database on the same cores', 'no slower than one node', spread(twoToOne), twoToOne && twoToOne.median >= 1),
     target(
       'round trips per event at load',
@@ -192,9 +216,9 @@ function spread(of: Spread | undefined, unit = '×'): string {
   return of === undefined ? '–' : `${spreadText(of, 2)} ${unit}`
 }
 
-function ratios(one: Key, other: Key): Spread | undefined {
+function ratios(one: Key, other: Key, of = delivery): Spread | undefined {
   return spreadOf(
-    delivery.flatMap((round) => {
+    of.flatMap((round) => {
       const [mine, its] = [round.get(one), round.get(other)]
       return mine && its ? [mine.eventsPerSecond / its.eventsPerSecond] : []
     }),
@@ -246,6 +270,27 @@ function deliveryText(): string {
     'Received',
   ]
   return tableText(head, rows, (column) => column === 0 || column === head.length - 1)
+}
+
+function storesText(): string {
+  const rows = [...byLoad].flatMap(([each, of]) =>
+    stores.map(({ key, title }) => {
+      const runs = of.flatMap((round) => round.get(key) ?? [])
+      const median = (value: (run: DeliveryRun) => number): string => spreadText(spreadOf(runs.map(value)), 0)
+      return [
+        loadText(each),
+        title,
+        String(runs.length),
+        median((run) => run.eventsPerSecond),
+        spreadText(ratios(key, 'sqlite', of), 2),
+        median((run) => run.cpuUsPerEvent),
+        median((run) => run.databaseCpuUsPerEvent),
+        median((run) => run.peakRssBytes / 1e6),
+      ]
+    }),
+  )
+  const head = ['Load', 'Program', 'Rounds', 'Events/s', '× SQLite', 'CPU µs/event', 'Database µs', 'Peak MB']
+  return tableText(head, rows, (column) => column < 2)
 }
 
 function tripsText(): string {

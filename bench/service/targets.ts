@@ -40,6 +40,7 @@ const UNDISTURBED_FACTOR = 1.1
 const SATURATED_FACTOR = 0.5
 const START_LIMIT_MS = 5_000
 const SINGLE_CPU_US = 100
+const DELIVERY_PEAK_MB = 400
 /** In runs of the same code, the p50 of an idle service varied by 8 %. */
 const IDLE_BEFORE_FACTOR = 1.1
 /** The lowest throughput relative to the previous version that is acceptable for a change that is not about speed. */
@@ -79,6 +80,7 @@ function deliveryTargets(load: Load, rounds: ProgramRound<DeliveryRun>[]): Perfo
     to('two-thread-limit', 'the two-thread limit', eventsPerRequest === 1 ? 0.6 : 0.8),
     to('graphile-worker-tuned', 'graphile-worker tuned', 4),
     ...(eventsPerRequest === 1 ? [singleCpuTarget(load, rounds)] : []),
+    peakTarget(load, rounds),
   ]
 }
 
@@ -89,6 +91,16 @@ function singleCpuTarget(load: Load, rounds: ProgramRound<DeliveryRun>[]): Perfo
     needed: `≤ ${SINGLE_CPU_US} µs in all threads`,
     measured: cpu ? `${spreadText(cpu, 0)} µs` : 'not run',
     isMet: cpu && cpu.median <= SINGLE_CPU_US,
+  }
+}
+
+function peakTarget(load: Load, rounds: ProgramRound<DeliveryRun>[]): PerformanceTarget {
+  const peak = spreadOf(rounds.flatMap((round) => round.get('service')?.peakRssBytes ?? []).map((bytes) => bytes / 1e6))
+  return {
+    what: `peak memory, ${loadText(load)}`,
+    needed: `≤ ${DELIVERY_PEAK_MB} MB`,
+    measured: peak ? `${spreadText(peak, 0)} MB` : 'not run',
+    isMet: peak && peak.median <= DELIVERY_PEAK_MB,
   }
 }
 
