@@ -2,6 +2,7 @@
 // batch, because actions read them from its first message (the URL of a webhook, the list of an audience), and `batch_size` limits it.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { ROOT_TRANSFORM_FIELD } from './definitions.ts'
 import type { Step } from './integration.ts'
 import { library } from './library.ts'
 
@@ -27,7 +28,10 @@ export function batches(step: Step, fields: Fields, messages: readonly JsonObjec
 
 function keyOf(step: Step, keys: readonly string[], message: JsonObject): string {
   try {
-    return JSON.stringify(library().transform(Object.fromEntries(keys.map((key) => [key, step.mapping[key]])), message))
+    const { [ROOT_TRANSFORM_FIELD]: root, ...fields } = step.mapping
+    // A copy, because the mapping kit adds the fields to it.
+    const read = { ...(root !== undefined && { [ROOT_TRANSFORM_FIELD]: structuredClone(root) }) }
+    return JSON.stringify(library().transform(Object.assign(read, ...keys.map((key) => ({ [key]: fields[key] }))) as JsonObject, message))
   } catch {
     // The mapping fails for this message: on its own, so that it fails alone.
     return JSON.stringify(message)

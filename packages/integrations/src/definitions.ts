@@ -13,6 +13,9 @@ export const require = createRequire(import.meta.url)
 /** Where the library looks for the sync mode of a subscription: in its mapping. */
 export const SYNC_MODE_FIELD = '__segment_internal_sync_mode'
 
+/** Where the library looks for a @transform whose result all fields of a mapping read in place of the message. */
+export const ROOT_TRANSFORM_FIELD = '__segment_internal_directive'
+
 /** What the catalogue reads of a definition. The library's own types would bring those of browsers into the whole project. */
 export interface Definition {
   slug: string

@@ -11,6 +11,7 @@ import {
   definitionsFolder,
   loadDefinition,
   type Preset,
+  ROOT_TRANSFORM_FIELD,
   registeredDefinitions,
   SYNC_MODE_FIELD,
 } from './definitions.ts'
@@ -182,7 +183,14 @@ function syncModeOf({ syncMode }: ActionDefinition): FieldSchema | null {
 
 /** Values that a mapping may have beside the fields: the library reads them from there under these names. */
 function internalFields({ syncMode, hooks }: ActionDefinition): Record<string, FieldSchema> {
-  const fields: Record<string, FieldSchema> = {}
+  const fields: Record<string, FieldSchema> = {
+    [ROOT_TRANSFORM_FIELD]: {
+      title: 'Transform first',
+      description: 'A @transform without fields: the fields read what its `apply` results in, in place of the message.',
+      type: 'object',
+      'x-hidden': true,
+    },
+  }
   if (syncMode !== undefined) {
     fields[SYNC_MODE_FIELD] = {
       title: syncMode.label,

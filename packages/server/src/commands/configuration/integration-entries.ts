@@ -4,6 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { isObject, OAUTH_SECRETS } from '../../api/configuration-export.ts'
 import { type Environment, onlyReference, resolve, valueOf } from '../../api/environment-references.ts'
+import { withRootTransform } from '../../destinations/integration/root-transform.ts'
 import { hiddenMapping } from '../../secrets/hidden-values.ts'
 import type { Say } from './secret-references.ts'
 
@@ -75,7 +76,7 @@ export function resolvedSubscriptions(given: readonly unknown[], stored: JsonObj
   return given.map((entry, at) => {
     const same = isObject(entry) ? before.find(({ name }) => name === entry['name']) : undefined
     const subscription = resolvedTexts(entry, same, `subscriptions[${at}]`, text)
-    return isObject(subscription) ? { enabled: true, ...withSyncMode(subscription, same) } : subscription
+    return isObject(subscription) ? { enabled: true, ...asSaved(subscription, same) } : subscription
   })
 }
 
@@ -88,12 +89,13 @@ export function withoutIds(subscriptions: unknown): unknown {
   })
 }
 
-/** As the service does: mappings that are exported from Segment contain the mode, and a subscription without one keeps that which it has. */
-function withSyncMode(given: Record<string, unknown>, stored: JsonObject | undefined): Record<string, unknown> {
-  const { __segment_internal_sync_mode: mapped, ...mapping } = isObject(given['mapping']) ? given['mapping'] : {}
+/** As the service saves it: mappings that are exported from Segment contain the mode, and a subscription without one keeps that which it has. */
+function asSaved(given: Record<string, unknown>, stored: JsonObject | undefined): Record<string, unknown> {
+  const isMapped = isObject(given['mapping'])
+  const { __segment_internal_sync_mode: mapped, ...mapping } = isMapped ? withRootTransform(given['mapping'] as JsonObject) : {}
   const kept = stored?.['action'] === given['action'] ? stored?.['syncMode'] : undefined
   const syncMode = given['syncMode'] ?? mapped ?? kept
-  return { ...given, ...(mapped === undefined ? {} : { mapping }), ...(syncMode == null ? {} : { syncMode }) }
+  return { ...given, ...(isMapped && { mapping }), ...(syncMode == null ? {} : { syncMode }) }
 }
 
 export function hiddenSubscriptions(subscriptions: readonly unknown[]): unknown[] {

@@ -1,6 +1,7 @@
 // `switchyard catalog`: finds integrations, and shows the settings, presets and actions of one.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { ROOT_TRANSFORM } from '../../destinations/webhook/shaping/mapping.ts'
 import { type Command, UsageProblem } from '../line/command.ts'
 import { type Column, cell, showAll, showFacts, showResult } from '../line/listing.ts'
 import type { Output } from '../line/output.ts'
@@ -109,7 +110,9 @@ function showActions(out: Output, actions: readonly Action[]): void {
 }
 
 function fieldFacts({ properties, required }: Fields, prefix: string): [string, unknown][] {
-  return Object.entries(properties).map(([name, field]) => {
+  // Every action has this one, and no message fills it in.
+  const { [ROOT_TRANSFORM]: _, ...shown } = properties
+  return Object.entries(shown).map(([name, field]) => {
     const { title, type, oneOf, items, writeOnly } = field
     const choices = oneOf ?? items?.oneOf
     const of = items?.type === undefined ? '' : ` of ${[items.type].flat().join(' or ')}`

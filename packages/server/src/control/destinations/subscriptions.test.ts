@@ -156,3 +156,53 @@ test('mappings of integrations may use @transform and @excludeWhenNull, and thei
     assert.deepEqual([status, body.field], [400, `subscriptions[0].mapping.data.text.${field}`])
   }
 })
+
+test('a @transform around or beside all fields is saved beside them, and checked with them', async (t) => {
+  const { call } = await start(t)
+  const apply = { place: { '@path': '$.properties.url' } }
+  const fields = { url: { '@path': '$.place' }, method: 'POST' }
+  const create = (mapping: object): Promise<Answer> =>
+    call('POST', '/api/destinations', {
+      type: 'integration',
+      integration: 'actions-webhook',
+      name: 'x',
+      subscriptions: [{ name: 'Send', action: 'send', subscribe: 'type = "track"', mapping }],
+    })
+  const saved = { __segment_internal_directive: { '@transform': { apply } }, ...fields }
+  for (const mapping of [
+    { '@transform': { apply, mapping: fields } },
+    { '@transform': { apply, mapping: { url: { '@path': '$.place' } } }, _metadata: {} },
+    saved,
+    { ...fields, __segment_internal_directive: { '@transform': { apply, mapping: { url: 'ignored' } } } },
+  ]) {
+    const created = await create(mapping)
+    assert.equal(created.status, 201, JSON.stringify(created.body))
+    assert.deepEqual(subscriptionsOf(created)[0]?.mapping, saved)
+  }
+  const root = '__segment_internal_directive'
+  const grown = (value: unknown) => ({ '@replace': { pattern: 'a', replacement: 'bbbbbb', value } })
+  for (const [mapping, field] of [
+    [{ '@transform': { apply, mapping: { method: 'POST' } } }, 'url'],
+    [{ '@transform': { apply, mapping: { ...fields, extra: 1 } } }, 'extra'],
+    [{ '@transform': { apply, mapping: { '@path': '$.x' } } }, '@transform'],
+    [{ '@merge': { objects: [], direction: 'left' } }, '@merge'],
+    [{ ...fields, '@transform': { apply, mapping: {} } }, 'url'],
+    [{ '@transform': { mapping: fields } }, `${root}.@transform.apply`],
+    [{ '@transform': { apply: { x: { '@eval': 1 } }, mapping: fields } }, `${root}.@transform.apply.x.@eval`],
+    [{ '@transform': { apply, mapping: { ...fields, url: { '@path': 5 } } } }, 'url.@path'],
+    [{ ...saved, [root]: { '@merge': {} } }, root],
+    [{ ...saved, [root]: 'text' }, root],
+    [
+      { '@transform': { apply: { [root]: { '@transform': { apply, mapping: {} } } }, mapping: fields } },
+      `${root}.@transform.apply.${root}`,
+    ],
+    // Each makes a text six times as long.
+    [
+      { '@transform': { apply: { x: grown({ '@path': '$.event' }) }, mapping: { ...fields, data: { x: grown({ '@path': '$.x' }) } } } },
+      `${root}.@transform`,
+    ],
+  ] as const) {
+    const { status, body } = await create(mapping)
+    assert.deepEqual([status, body.field], [400, `subscriptions[0].mapping.${field}`], JSON.stringify(mapping))
+  }
+})

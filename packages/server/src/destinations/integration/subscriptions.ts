@@ -7,7 +7,8 @@ import { newId } from '../../model/new-id.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { SettingsProblem } from '../port/kind.ts'
 import { subscribeProblem } from '../subscribe/parse-subscribe.ts'
-import { inside, mappingProblem } from '../webhook/shaping/mapping.ts'
+import { inside, mappingProblem, ROOT_TRANSFORM } from '../webhook/shaping/mapping.ts'
+import { asDirective, savedPlace, withRootTransform } from './root-transform.ts'
 
 /** As requests give them. */
 export interface GivenSubscription {
@@ -50,7 +51,7 @@ export function withIds(
     const shown = name ?? known?.name ?? action
     const named = id === undefined ? before.filter((old) => old.name === shown) : []
     const same = named.length === 1 && left.delete((named[0] as Subscription).id) ? named[0] : undefined
-    const { [SYNC_MODE_FIELD]: mapped, ...filled } = filledMapping(mapping, known)
+    const { [SYNC_MODE_FIELD]: mapped, ...filled } = filledMapping(mapping && withRootTransform(mapping), known)
     const old = same ?? before.find((subscription) => subscription.id === id)
     const mode = syncMode ?? (mapped as string | undefined) ?? (old?.action === action ? old.syncMode : null) ?? defaultMode(known)
     return { id: id ?? same?.id ?? newId('sub'), name: shown, action, subscribe, mapping: filled, syncMode: mode, enabled }
@@ -117,6 +118,8 @@ function filledMapping(mapping: JsonObject | undefined, action: CatalogAction | 
   if (action === undefined) return mapping ?? {}
   const defaults = defaultMapping(action)
   if (mapping === undefined) return defaults
+  // Refused later; next to fields, the directive would not be what is wrong.
+  if (Object.keys(mapping).some((name) => name.startsWith('@'))) return mapping
   const left = action.fields.required.filter((name) => isBlank(mapping[name]) && !isBlank(defaults[name]))
   return left.length === 0 ? mapping : { ...mapping, ...Object.fromEntries(left.map((name) => [name, defaults[name] ?? null])) }
 }
@@ -132,10 +135,19 @@ function defaultMapping({ fields }: CatalogAction): JsonObject {
 
 /** Whether a message has the values that required fields read is checked by the library, for each message. */
 function fieldProblem(mapping: Readonly<JsonObject>, { fields }: CatalogAction): { place: string; problem: string } | null {
-  const found = mappingProblem(withoutLiquid(mapping), { isHosted: true }) ?? placeholderProblem(mapping, '')
-  if (found !== null) return found
-  const directive = Object.keys(mapping).find((name) => name.startsWith('@'))
-  if (directive !== undefined) return { place: `.${directive}`, problem: 'must be inside a field of the action' }
+  const directive = asDirective(mapping)
+  if (directive === null) return { place: `.${ROOT_TRANSFORM}`, problem: 'must be { "@transform": { "apply": { … } } }' }
+  const found = mappingProblem(withoutLiquid(directive), { isHosted: true })
+  if (found !== null) return Object.hasOwn(mapping, ROOT_TRANSFORM) ? { ...found, place: savedPlace(found.place) } : found
+  const placeholder = placeholderProblem(mapping, '')
+  if (placeholder !== null) return placeholder
+  const around = Object.keys(mapping).find((name) => name.startsWith('@'))
+  if (around !== undefined)
+    return {
+      place: `.${around}`,
+      problem:
+        'must be inside a field of the action; only a @transform with the fields of the action as its mapping can be around all of them',
+    }
   const unknown = Object.keys(mapping).find((name) => !Object.hasOwn(fields.properties, name))
   if (unknown === undefined || fields.additionalProperties) return null
   return { place: inside('', unknown), problem: 'is not a field of this action; GET /api/catalog/{slug} lists its fields' }

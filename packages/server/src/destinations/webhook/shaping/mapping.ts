@@ -13,6 +13,9 @@ const MAX_GROWTH = 20
 /** The mapping kit's limit. */
 const MAX_REPLACE_LENGTH = 10
 
+/** In the mapping of an integration, the key beside its fields for a @transform whose result they read in place of the message. */
+export const ROOT_TRANSFORM = '__segment_internal_directive'
+
 const UNPAIRED = /\p{Surrogate}/u
 
 interface Problem {
@@ -156,6 +159,8 @@ function checkAll(value: Record<string, unknown>, place: string, depth: number):
   let growth = 1
   for (const [key, inner] of Object.entries(value)) {
     if (key === '__proto__') throw new Refused(inside(place, key), 'must not be used as a key')
+    // The mapping kit also evaluates it in the `apply` of a @transform, with everything beside it as the mapping.
+    if (key === ROOT_TRANSFORM && allowed === HOSTED_DIRECTIVES) throw new Refused(inside(place, key), 'must be at the top of the mapping')
     if (UNPAIRED.test(key)) throw new Refused(place, 'must have keys that are valid Unicode, without unpaired surrogates')
     growth = Math.max(growth, check(inner, inside(place, key), depth + 1))
   }
