@@ -9,6 +9,7 @@ import { configPage } from './reference/config.ts'
 import { dashboardRules } from './reference/dashboard-rules.ts'
 import { dashboardTypes } from './reference/dashboard-types.ts'
 import { errorsPage } from './reference/errors.ts'
+import { featureFlagsPage } from './reference/feature-flags.ts'
 import { httpPages } from './reference/http.ts'
 import { INTEGRATIONS_FOLDER, integrationPages } from './reference/integrations.ts'
 import { metricsPage } from './reference/metrics.ts'
@@ -27,6 +28,7 @@ export const REFERENCE_PAGES: readonly ReferencePage[] = [
   ...commandLinePages(),
   { path: 'docs/reference/metrics.md', render: metricsPage },
   { path: 'docs/reference/tested-integrations.md', render: testedIntegrationsPage },
+  { path: 'docs/reference/feature-flags.md', render: featureFlagsPage },
   { path: 'packages/dashboard/src/api/types.ts', render: dashboardTypes },
   { path: 'packages/dashboard/src/api/rules.ts', render: dashboardRules },
 ]

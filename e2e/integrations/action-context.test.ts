@@ -228,3 +228,28 @@ test('HubSpot: the schema of an object is read once for a subscription, and not 
   assert.ok((reads[0] ?? 0) > 0, 'the first message reads the schema')
   assert.deepEqual(new Set(reads), new Set([reads[0]]))
 })
+
+test('a feature flag can be overridden per destination; one that the integration does not ask for is refused', async () => {
+  const settings = { projectToken: 'sample', apiSecret: 'sample', apiRegion: 'US 🇺🇸', strictMode: '1' }
+  const track = { name: 'Track', action: 'trackEvent', subscribe: 'type = "track"' }
+  const wiring = await integration('actions-mixpanel', settings, { subscriptions: [track], batch: { size: 2, lingerMs: 60_000 } })
+  gateway.answer = () => ({
+    status: 400,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ code: 400, error: 'some data points failed', failed_records: [{ index: 0, message: 'invalid' }] }),
+  })
+  const states = async (name: string): Promise<string[]> => {
+    const events = ['1', '2'].map((n) => ({ type: 'track', messageId: `${name}-${n}`, userId: `u-${n}`, event: 'Tested' }))
+    await wiring.send(events)
+    return await Promise.all(events.map(async ({ messageId }) => (await wiring.settled(messageId)).state))
+  }
+  assert.deepEqual(await states('off'), ['failed', 'failed'])
+  await wiring.change({ settings: { features: { 'mixpanel-multistatus': true } } })
+  assert.deepEqual(await states('on'), ['failed', 'delivered'])
+  const saved = await service.api<{ settings: object }>(`/destinations/${wiring.destinationId}`)
+  assert.deepEqual(saved.settings, { ...saved.settings, features: { 'mixpanel-multistatus': true } })
+  await assert.rejects(
+    wiring.change({ settings: { features: { 'no-such-flag': true } } }),
+    /settings\.features\.no-such-flag.*is not a setting/s,
+  )
+})

@@ -9,8 +9,9 @@ import {
   readIntegration,
 } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
+import { featuresOf } from '../../packages/integrations/src/feature-flags.ts'
 import { sampleMapping, sampleSettings } from '../../packages/integrations/src/fixtures/sample-settings.ts'
-import { definitionSettings, environmentOf, hostSettings } from '../../packages/integrations/src/host-settings.ts'
+import { definitionSettings, environmentOf } from '../../packages/integrations/src/host-settings.ts'
 import { matchingEvent } from './matching-event.ts'
 import { SPECIAL_CASES } from './special-cases.ts'
 
@@ -112,7 +113,7 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
   const direct = {
     settings: { ...definitionSettings(slug, settings), ...(oauth !== undefined && { oauth }) },
     env: environmentOf(slug, settings),
-    features: hostSettings(slug).features ?? {},
+    features: featuresOf(slug, settings),
   }
   const from = presets.length > 0 ? 'presets' : 'actions'
   return { slug, name, directory, auth, from, settings, direct, subscriptions, events, batchActions }

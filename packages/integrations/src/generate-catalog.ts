@@ -15,6 +15,7 @@ import {
   registeredDefinitions,
   SYNC_MODE_FIELD,
 } from './definitions.ts'
+import { FEATURES_SETTING, featuresSchema } from './feature-flags.ts'
 import { type OAuthInputs, oauthSchema, objectSchema, settingsSchema } from './field-schema.ts'
 import { hostSettings } from './host-settings.ts'
 import { isAvailable, knownProblem, neededBeside } from './known-problems.ts'
@@ -122,10 +123,16 @@ function settingsOf({ slug, authentication }: Definition): ObjectSchema {
   const schema = settingsSchema(authentication?.fields ?? {})
   const isOAuth = authentication?.scheme === 'oauth2' || authentication?.scheme === 'oauth-managed'
   const inputs = isOAuth ? oauthInputs(authentication?.refreshAccessToken, Object.values(env)) : null
+  const features = featuresSchema(slug)
   const isNeeded = isOAuth && (inputs === null || inputs.client || inputs.refreshToken)
   return {
     ...schema,
-    properties: { ...withRole(schema.properties, replaced), ...ours, ...(isOAuth && { oauth: oauthSchema(inputs) }) },
+    properties: {
+      ...withRole(schema.properties, replaced),
+      ...ours,
+      ...(isOAuth && { oauth: oauthSchema(inputs) }),
+      ...(features !== null && { [FEATURES_SETTING]: features }),
+    },
     required: [...schema.required.filter((name) => !Object.hasOwn(replaced, name)), ...required, ...(isNeeded ? ['oauth'] : [])],
   }
 }

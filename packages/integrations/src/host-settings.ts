@@ -1,9 +1,10 @@
 // Settings of ours for integrations whose code expects values that only Segment's own machines have: credentials from the environment, a role at AWS,
-// a token URL, a feature flag. A user has such values too, so each of these integrations gets settings for them, beside those of its definition.
+// a token URL. A user has such values too, so each of these integrations gets settings for them, beside those of its definition.
 // This is data: the catalogue describes the settings, and host-values.ts hands them to the code of that integration alone.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { FieldSchema } from './catalog.ts'
+import { FEATURES_SETTING } from './feature-flags.ts'
 
 export interface HostSettings {
   /** Added to the settings of the definition. None has the name of a setting of the definition. */
@@ -15,8 +16,6 @@ export interface HostSettings {
   env?: Readonly<Record<string, string>>
   /** Environment variables that have the same value for everybody. */
   constants?: Readonly<Record<string, string>>
-  /** Feature flags of the library. */
-  features?: Readonly<Record<string, boolean>>
   /** Where access tokens are renewed, for code that asks for it. */
   tokenUrl?: string
 }
@@ -62,9 +61,6 @@ export const HOST_SETTINGS: Readonly<Record<string, HostSettings>> = {
   'actions-linkedin-conversions': {
     env: { ACTIONS_LINKEDIN_CONVERSIONS_CLIENT_ID: 'oauth.clientId', ACTIONS_LINKEDIN_CONVERSIONS_CLIENT_SECRET: 'oauth.clientSecret' },
   },
-  // Without the flag, both write the users to a bucket of Segment, from where a program of Segment uploads them.
-  'actions-liveramp-audiences': { features: { 'actions-liveramp-audiences-legacy-flow': true } },
-  'actions-the-trade-desk-crm': { features: { 'actions-the-trade-desk-crm-legacy-flow': true } },
   // Without it, they send to a test system of Twilio. Both have the same code, which reads it when it is loaded.
   'actions-memora': { constants: { ACTIONS_MEMORA_ENV: 'production' } },
   'actions-memora-internal': { constants: { ACTIONS_MEMORA_ENV: 'production' } },
@@ -77,11 +73,11 @@ export const HOST_SETTINGS: Readonly<Record<string, HostSettings>> = {
   'actions-s3-csv': { ...AWS, replaced: { iam_role_arn: NO_ROLE, iam_external_id: NO_ROLE } },
 }
 
-/** The settings that the code of the definition gets: without ours and without `oauth`, and with what replaces those that it requires and we do not. */
+/** The settings that the code of the definition gets: without ours, `oauth` and `features`, and with what replaces those that it requires and we do not. */
 export function definitionSettings(slug: string, settings: Readonly<JsonObject>): JsonObject {
   const { settings: ours = {}, replaced = {} } = hostSettings(slug)
   const own = Object.entries(settings).filter(
-    ([name, value]) => name !== 'oauth' && !Object.hasOwn(ours, name) && !isReplaced(value, replaced[name]),
+    ([name, value]) => name !== 'oauth' && name !== FEATURES_SETTING && !Object.hasOwn(ours, name) && !isReplaced(value, replaced[name]),
   )
   return { ...replaced, ...Object.fromEntries(own) }
 }

@@ -6,6 +6,7 @@ import { batches } from './batching.ts'
 import { TooMuch } from './bounded-mapping.ts'
 import { type Definition, SYNC_MODE_FIELD } from './definitions.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
+import { featuresOf } from './feature-flags.ts'
 import { definitionSettings, hostSettings } from './host-settings.ts'
 import { type HostValues, hostValuesOf, withHostValues } from './host-values.ts'
 import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens, Transaction } from './integration.ts'
@@ -44,8 +45,8 @@ export class LoadedIntegration implements Integration {
     const { oauth } = copied(settings)
     const own = definitionSettings(slug, copied(settings))
     this.#hostValues = hostValuesOf(slug, settings)
-    const { features = {}, tokenUrl } = hostSettings(slug)
-    this.#features = features
+    const { tokenUrl } = hostSettings(slug)
+    this.#features = featuresOf(slug, settings)
     // As the library does for every message: it also converts values to the types of the definition.
     const error = validationError(destination, own)
     this.#settingsError = error === null ? null : this.#scrubber.text(error)

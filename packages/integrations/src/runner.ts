@@ -8,6 +8,7 @@ import { loadDefinition } from './definitions.ts'
 import { hostSettings } from './host-settings.ts'
 import { withHostValues } from './host-values.ts'
 import type { Integration, Tokens } from './integration.ts'
+import { keepKafkaProducers } from './kafka-producers.ts'
 import { LoadedIntegration } from './loaded-integration.ts'
 import { installRecorder } from './recording/recorder.ts'
 
@@ -26,6 +27,7 @@ export async function openIntegration(slug: string, settings: JsonObject, option
   // Some modules read constants of their environment when they are loaded.
   const definition = withHostValues({ env: hostSettings(slug).constants ?? {}, aws: null }, () => loadDefinition(integration.directory))
   useOwnAwsKeys(slug)
+  keepKafkaProducers(slug)
   return new LoadedIntegration(definition, settings, new Set(secrets), options.onTokens ?? (() => {}))
 }
 
