@@ -7,8 +7,8 @@ import { definitionsFolder, require } from './definitions.ts'
 
 interface Kafka {
   producersByConfig: Record<string, { producer: { disconnect(): Promise<void> }; lastUsed: number } | undefined>
-  serializeKafkaConfig(settings: object): string
-  getOrCreateProducer(settings: object, stats?: object): Promise<unknown>
+  serializeKafkaConfig: (settings: object) => string
+  getOrCreateProducer: (settings: object, stats?: object) => Promise<unknown>
 }
 
 /** Longer than a request can take, 10 s, and than the 30 s after which the library itself replaces a producer. */
