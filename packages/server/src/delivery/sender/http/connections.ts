@@ -2,13 +2,20 @@
 // check and the dialling, so DNS rebinding has no effect. Certificates are always verified. attempt.ts sends requests over the connections
 // and interprets the responses.
 
+import { createRequire } from 'node:module'
 import { isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net'
 import { createSecureContext, getCACertificates, type SecureContext, connect as tlsConnect } from 'node:tls'
-import { type buildConnector, Client } from 'undici'
+import type { buildConnector, Client } from 'undici'
 import type { TlsSettings } from '../../../store/store.ts'
 import { type ReasonCode, reasonOfError, reasonOfLookupError, reasonOfTlsError } from '../../link/outcome.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { createNameLookup, type Lookup } from './name-lookup.ts'
+
+/**
+ * The index of undici also loads fetch, WebSocket, caches and mocks: 110 files instead of 19, which take 4.6 MB of heap instead of 1.5 MB and 130 ms
+ * instead of 40 ms of CPU time, in the main thread and in each sender.
+ */
+const UndiciClient = createRequire(import.meta.url)('undici/lib/dispatcher/client.js') as typeof Client
 
 /** Less than the 5 s after which node:http, the least patient of the usual servers, closes an idle connection. */
 const IDLE_MS = 4_000
@@ -117,7 +124,7 @@ export class Connection {
   constructor(origin: Origin, connections: Connections) {
     this.origin = origin
     this.#connections = connections
-    this.client = new Client(origin.url, {
+    this.client = new UndiciClient(origin.url, {
       pipelining: 1,
       // An attempt has one deadline for everything, so undici's two would end nothing sooner.
       headersTimeout: 0,
