@@ -243,14 +243,30 @@ export interface StoredPlan extends TrackingPlan {
   createdAtMs: number
 }
 
-/** What a control token may do. A viewer can only read. */
-export type Role = 'admin' | 'viewer'
+/** What a caller of the control API may do, the least first. A viewer can only read; an editor can also change what belongs to its sources. */
+export const ROLES = ['viewer', 'editor', 'admin'] as const
+export type Role = (typeof ROLES)[number]
+
+/** The sources whose data a caller sees and changes: all, or those with these ids. */
+export type SourceScope = 'all' | readonly string[]
+
+/** The person to whom a token belongs. */
+export interface TokenOwner {
+  subject: string
+  email: string | null
+}
 
 /** A token of the control API, in addition to the admin token of the settings. Only a hash of the token is stored. */
 export interface ControlToken {
   id: string
   name: string
   role: Role
+  /** Always `all` for an admin. */
+  sources: SourceScope
+  /** When the token stops working; null if it does not expire. */
+  expiresAtMs: number | null
+  /** Null for a token that belongs to nobody. */
+  owner: TokenOwner | null
   /** Never part of an API response. */
   hash: string
   createdAtMs: number

@@ -66,7 +66,7 @@ export function tokenRoutes({ store, access }: ControlParts): Route[] {
             throw new ApiError('too_many_tokens', {
               message: `There are ${MAX_TOKENS} control tokens, which is the maximum. Revoke a token first.`,
             })
-          return { ...body, hash: hashToken(token) }
+          return { ...body, sources: 'all', expiresAtMs: null, owner: null, hash: hashToken(token) }
         }, audit)
         return { ...tokenView(created, undefined), token }
       },

@@ -177,7 +177,7 @@ function suppressionRoutes(store: Store): Route[] {
         const sourceIds = query.sourceId === undefined ? null : [query.sourceId]
         const subject = await store.deletions.pseudonym(query.userId)
         const entry = { actor, action: 'suppression.delete', subject, before: { userCount: 1, sourceIds }, after: null }
-        return { removed: await store.deletions.unsuppress(query.userId, query.sourceId ?? null, (): NewAuditEntry => entry) }
+        return { removed: await store.deletions.unsuppress(query.userId, sourceIds, (): NewAuditEntry => entry) }
       },
     }),
   ]

@@ -73,6 +73,7 @@ function delivery(about: Partial<DeliveryDetail> = {}): DeliveryDetail {
   return {
     id: '8-0',
     destinationId: 'one',
+    sourceId: 'src_1',
     messageId: 'm',
     type: 'track',
     event: 'Order Completed',

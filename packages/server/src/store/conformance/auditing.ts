@@ -19,13 +19,14 @@ import {
   track,
 } from './fixtures.ts'
 
+const UNLIMITED = { sources: 'all', expiresAtMs: null, owner: null } as const
 const ANN: Actor = { id: 'tok_ann', name: 'Ann' }
 const BOB: Actor = { id: 'tok_bob', name: 'Bob \u{1f600}' }
 
 export function auditing({ store, reopen, open }: StoreFixture): void {
   let made = 0
   const newToken = (change: Partial<ControlToken> = {}): Promise<ControlToken> =>
-    store().resources.createToken({ name: 'a token', role: 'viewer', hash: `hash-${++made}`, ...change })
+    store().resources.createToken({ name: 'a token', role: 'viewer', ...UNLIMITED, hash: `hash-${++made}`, ...change })
   const uses = async (id: string): Promise<number | undefined> => (await store().resources.tokenUses()).find((use) => use.id === id)?.atMs
 
   test('tokens are part of the configuration, also after the store is reopened', async () => {
@@ -93,14 +94,14 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
     const { deletions, resources } = store()
     const action = own()
     const source = await newSource(store())
-    const token = await resources.createToken({ name: 't', role: 'viewer', hash: `hash-${++made}` }, noted(action))
+    const token = await resources.createToken({ name: 't', role: 'viewer', ...UNLIMITED, hash: `hash-${++made}` }, noted(action))
     await resources.updateSource(source.id, { enabled: false }, noted(action))
     const destination = await resources.createDestination(await newDestination(store(), source.id), noted(action))
     await resources.updateDestination(destination.id, { enabled: false }, noted(action, BOB))
     await resources.deleteDestination(destination.id, noted(action))
     const deletion = await deletions.create({ userIds: ['u'], sourceIds: [source.id], suppress: false }, noted(action))
     await deletions.suppress({ userIds: ['u'], sourceIds: [source.id] }, noted(action))
-    await deletions.unsuppress('u', source.id, noted(action))
+    await deletions.unsuppress('u', [source.id], noted(action))
     await resources.deleteSource(source.id, noted(action))
     await resources.deleteToken(token.id, noted(action))
     await reopen()
@@ -179,7 +180,10 @@ export function auditing({ store, reopen, open }: StoreFixture): void {
       assert.deepEqual(await actions({ subject: 'nothing' }, limit), [])
     }
     const [newest] = await entries({ subject })
-    assert.deepEqual([newest?.after, newest?.before, newest?.actor], [{ deep: { list: [1, 'two', null] } }, null, ANN])
+    assert.deepEqual(
+      [newest?.after, newest?.before, newest?.actor],
+      [{ deep: { list: [1, 'two', null] } }, null, { ...ANN, type: 'token', owner: null }],
+    )
   })
 
   test('a page of large entries is short, and the next page has the rest', async () => {

@@ -27,6 +27,7 @@ import { replaySteps } from './replays/replay-steps.ts'
 import { replaying } from './replays/replaying.ts'
 import { replayingOne } from './replays/replaying-one.ts'
 import { retention } from './retention.ts'
+import { scoping } from './scoping.ts'
 import { suppressing } from './suppressing.ts'
 import { versioning } from './versioning.ts'
 
@@ -60,6 +61,7 @@ export function conformance(name: string, open: Open): void {
     suite('purging', () => purging(fixture))
     suite('erasing', () => erasing(fixture))
     suite('suppressing', () => suppressing(fixture))
+    suite('scoping', () => scoping(fixture))
     suite('auditing', () => auditing(fixture))
     suite('changes of replay jobs', () => replayChanges(fixture))
     suite('retention', () => retention(fixture))

@@ -397,8 +397,9 @@ export function reading({ store, reopen }: StoreFixture): void {
     await reopen()
     const shown = await store().history.delivery(delivery)
     assert.ok(shown !== undefined)
-    const { content, history, owedAtMs: _, gathered: __, deadLetter: ___, withheldFrom: ____, ...row } = shown
+    const { content, history, owedAtMs: _, gathered: __, deadLetter: ___, withheldFrom: ____, sourceId: of, ...row } = shown
     const [listed] = (await store().history.deliveries({ destinationId, state: 'delivered' }, FIRST)).data
+    assert.equal(of, sourceId)
     assert.deepEqual(row, listed)
     assert.deepEqual([row.state, row.reason, row.attempts, row.messageId, row.replay], ['delivered', null, 2, 'h-0', false])
     assert.deepEqual(content?.items, tracks(2, 'h'), 'with the messages of the same requests')

@@ -22,10 +22,10 @@ export function suppressing({ store, reopen, open }: StoreFixture): void {
       assert.equal(new Set(own.map((each) => `${each.sourceId} ${each.userId}`)).size, 6)
       assert.ok(own.every(({ since }) => since >= before - 1))
     }
-    assert.equal(await store().deletions.unsuppress('s1', one), 1)
-    assert.equal(await store().deletions.unsuppress('s1', one), 0)
+    assert.equal(await store().deletions.unsuppress('s1', [one]), 1)
+    assert.equal(await store().deletions.unsuppress('s1', [one]), 0)
     assert.equal(await store().deletions.unsuppress('s2', null), 2)
-    assert.equal(await store().deletions.unsuppress('s2', 'src_unknown'), 0)
+    assert.equal(await store().deletions.unsuppress('s2', ['src_unknown']), 0)
     assert.deepEqual([suppressed(one), suppressed(other)], [['s\0\u00e9'], ['s1', 's\0\u00e9'].sort()])
   })
 
@@ -44,7 +44,7 @@ export function suppressing({ store, reopen, open }: StoreFixture): void {
     await Promise.all([
       store().deletions.unsuppress('at once 0', null),
       store().deletions.suppress({ userIds: ['at once 0'], sourceIds: [other] }),
-      store().deletions.unsuppress('with a deletion', other),
+      store().deletions.unsuppress('with a deletion', [other]),
     ])
     const inMemory = [suppressed(one), suppressed(other)]
     assert.equal(store().configuration().sources, sources)

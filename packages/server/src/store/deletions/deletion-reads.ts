@@ -19,6 +19,7 @@ const USERS_AT_ONCE = 250
 /** A filter with both the user's id and pseudonym, because requests that ended long ago contain only the pseudonym. */
 export interface DeletionQuery {
   state?: DeletionState | undefined
+  sourceIds?: readonly string[] | undefined
   user?: { userId: string; pseudonym: string } | undefined
 }
 
@@ -32,7 +33,7 @@ export class DeletionReads<Id extends RowId> {
     this.#rows = rows
   }
 
-  async list({ state, user }: DeletionQuery, { limit, cursor }: PageRequest): Promise<Page<DeletionSummary>> {
+  async list({ state, user, sourceIds }: DeletionQuery, { limit, cursor }: PageRequest): Promise<Page<DeletionSummary>> {
     const { order } = this.#rows
     const [start] = rowCursorOf(order, 'd', cursor, [order.newest])
     const rows = walk<DeletionRow<Id>, Id>(
@@ -49,6 +50,7 @@ export class DeletionReads<Id extends RowId> {
       users += userIds.length
       if (user !== undefined && indexOf(userIds, user) === -1) continue
       const summary = await this.#summary(row, userIds)
+      if (sourceIds !== undefined && !summary.sourceIds.every((id) => sourceIds.includes(id))) continue
       if (state === undefined || summary.state === state) data.push(summary)
     }
     return { data, next: null }

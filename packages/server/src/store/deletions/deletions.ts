@@ -93,10 +93,10 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
       return added
     })
 
-  unsuppress: DeletionStore['unsuppress'] = (userId, sourceId, audit) =>
+  unsuppress: DeletionStore['unsuppress'] = (userId, sourceIds, audit) =>
     this.#deps.change(async (change) => {
-      const removed = await unsuppress(change, userId, sourceId)
-      if (removed > 0) await change.note(audit?.(null, { userId, sourceId }))
+      const removed = await unsuppress(change, userId, sourceIds)
+      if (removed > 0) await change.note(audit?.(null, { userId, sourceIds }))
       return removed
     })
 
@@ -108,8 +108,8 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
     while (after !== null && !this.#deps.isClosed()) after = await this.completeStep(after, beforeMs, key)
   }
 
-  async #query({ userId, state }: DeletionFilter): Promise<DeletionQuery> {
-    return userId === undefined ? { state } : { state, user: { userId, pseudonym: await this.pseudonym(userId) } }
+  async #query({ userId, ...filter }: DeletionFilter): Promise<DeletionQuery> {
+    return userId === undefined ? filter : { ...filter, user: { userId, pseudonym: await this.pseudonym(userId) } }
   }
 
   /** Created when it is first needed. */
@@ -146,11 +146,10 @@ export async function suppress(
   return added
 }
 
-/** If `sourceId` is null, for all sources. Returns the number of sources in which the user was suppressed. */
-export async function unsuppress(change: ConfigurationChange, userId: string, sourceId: string | null): Promise<number> {
+/** If `sourceIds` is null, for all sources. Returns the number of sources in which the user was suppressed. */
+export async function unsuppress(change: ConfigurationChange, userId: string, asked: readonly string[] | null): Promise<number> {
   const { suppressions } = change.configuration
-  const asked = sourceId === null ? [...suppressions.keys()] : [sourceId]
-  const sourceIds = asked.filter((id) => suppressions.get(id)?.has(userId))
+  const sourceIds = (asked ?? [...suppressions.keys()]).filter((id) => suppressions.get(id)?.has(userId))
   if (sourceIds.length > 0) await change.unsuppress(sourceIds, userId)
   return sourceIds.length
 }

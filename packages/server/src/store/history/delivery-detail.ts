@@ -35,6 +35,7 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
   return {
     id: `${origin}-${index}`,
     destinationId: idOf(destination),
+    sourceId: segment.sourceId,
     ...messageFields(content, index),
     segment: delivery.segment,
     index,

@@ -2,7 +2,7 @@
 
 import { type Awaitable, isTrue, type Sql } from '../encoding/sql.ts'
 import type { StoredPart } from '../encoding/stored-parts.ts'
-import type { DeliveryRow, FailureCause, LedgerRow, RowId, TimeRange } from '../store.ts'
+import type { CauseFilter, DeliveryRow, FailureCause, LedgerRow, RowId } from '../store.ts'
 import type { OriginRows, ResolvedDelivery } from './delivery-ids.ts'
 import { type SegmentLookups, type SegmentRows, segmentRows } from './segment-rows.ts'
 
@@ -61,8 +61,8 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   failures(destination: Id | null, state: string | undefined, first: Id, last: Id, limit: number): Awaitable<readonly FailureRow<Id>[]>
   /** One for each delivery, in the same order. */
   replayLinks(deliveries: readonly ResolvedDelivery<Id>[]): Awaitable<readonly ReplayLinks[]>
-  /** Failures of a destination and state, grouped by reason: the newest `limit` with row ids from `first` to `last`. */
-  causes(of: CauseShare, first: Id, last: Id, times: TimeRange, limit: number): Awaitable<readonly CauseRow[]>
+  /** Failures of a destination and state, grouped by reason: of the newest `limit` with row ids from `first` to `last`, those that match the filter. */
+  causes(of: CauseShare, first: Id, last: Id, filter: CauseFilter, limit: number): Awaitable<readonly CauseRow[]>
   ledger(): Awaitable<readonly LedgerRow[]>
   /** In the order in which the attempts were made. */
   attemptsAt(origin: Id): Awaitable<readonly { at: number; attempt: number; doc: string }[]>
@@ -103,14 +103,24 @@ export function deliveryRows<Id extends RowId>(
       const rows = await sql.all<FailureRow<Id>>(`${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT ?`, [...values, limit])
       return rows.map((row) => withReplay(sql.read(row, 'reason')))
     },
-    async causes({ destinationId, state }, first, last, { fromMs = 0, toMs = Number.MAX_SAFE_INTEGER }, limit) {
+    async causes({ destinationId, state }, first, last, { fromMs = 0, toMs = Number.MAX_SAFE_INTEGER, sourceIds }, limit) {
+      const ofSources = `AND EXISTS (SELECT 1 FROM segments g JOIN sources s ON s.num = g.source WHERE g.seq = n.segment AND ${sql.among('s.id', 'text')})`
       const rows = await sql.all<CauseRow>(
         `SELECT g.reason, g.count, g."firstAtMs", g."lastAtMs", f.origin || '-' || f.idx AS "deliveryId" FROM (
            SELECT reason, count(*) AS count, min(at) AS "firstAtMs", max(at) AS "lastAtMs", max(id) AS newest FROM (
-             SELECT id, reason, at FROM failures WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id DESC LIMIT ?
-           ) AS n WHERE at >= ? AND at <= ? GROUP BY reason
+             SELECT id, reason, at, segment FROM failures WHERE destination = ? AND state = ? AND id >= ? AND id <= ? ORDER BY id DESC LIMIT ?
+           ) AS n WHERE at >= ? AND at <= ? ${sourceIds === undefined ? '' : ofSources} GROUP BY reason
          ) AS g JOIN failures f ON f.id = g.newest`,
-        [(await own.destination(destinationId)) ?? null, state, first, last, limit, fromMs, toMs],
+        [
+          (await own.destination(destinationId)) ?? null,
+          state,
+          first,
+          last,
+          limit,
+          fromMs,
+          toMs,
+          ...(sourceIds === undefined ? [] : [sql.list(sourceIds)]),
+        ],
       )
       return rows.map((row) => sql.read(row, 'reason'))
     },

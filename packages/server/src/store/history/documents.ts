@@ -18,9 +18,10 @@ export function documentRows(sql: Sql) {
   return {
     stored: async (kind: string, keys: readonly string[]): Promise<DocumentRow[]> =>
       sql.all(`${SELECT} AND ${sql.among('key', 'text')}`, [kind, sql.list(keys)]),
-    async page(kind: string, { prefix = '', order, after, limit }: DocumentQuery): Promise<DocumentRow[]> {
-      const within = `${SELECT} AND key >= ? AND key < ?`
-      const range = [kind, prefix, endOfPrefix(prefix)]
+    async page(kind: string, { prefix = '', prefixes, order, after, limit }: DocumentQuery): Promise<DocumentRow[]> {
+      const ofOne = prefixes === undefined ? '' : ` AND (${prefixes.map(() => 'key >= ? AND key < ?').join(' OR ') || '1 = 0'})`
+      const within = `${SELECT} AND key >= ? AND key < ?${ofOne}`
+      const range = [kind, prefix, endOfPrefix(prefix), ...(prefixes ?? []).flatMap((each) => [each, endOfPrefix(each)])]
       if (order === 'key') return sql.all(`${within} AND key > ? ORDER BY key LIMIT ?`, [...range, after?.key ?? '', limit])
       if (after === undefined) return sql.all(`${within} ORDER BY at DESC, key DESC LIMIT ?`, [...range, limit])
       return sql.all(`${within} AND (at, key) < (?, ?) ORDER BY at DESC, key DESC LIMIT ?`, [...range, after.atMs, after.key, limit])

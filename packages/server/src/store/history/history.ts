@@ -22,8 +22,8 @@ export type HistoryReads = Omit<HistoryStore, 'noteAudit'>
 export function historyReads<Id extends RowId>(inSnapshot: <T>(work: (rows: HistoryRows<Id>) => Promise<T>) => Promise<T>): HistoryReads {
   return {
     messages: (filter, page) => inSnapshot((rows) => listMessages(rows.messages, filter, page)),
-    message: (id) => inSnapshot((rows) => readMessage(rows.messages, id)),
-    trails: (id) => inSnapshot((rows) => messageTrails(rows.messages, id)),
+    message: (id, sourceIds) => inSnapshot((rows) => readMessage(rows.messages, id, sourceIds)),
+    trails: (id, sourceIds) => inSnapshot((rows) => messageTrails(rows.messages, id, sourceIds)),
     deliveries: (filter, page) => inSnapshot((rows) => listDeliveries(rows.deliveries, filter, page)),
     delivery: (id) => inSnapshot((rows) => readDelivery(rows.deliveries, id)),
     failureCauses: (filter) => inSnapshot((rows) => failureCauses(rows.deliveries, filter)),

@@ -1,4 +1,4 @@
-// Filters deliveries by user or event. The rows of deliveries contain neither, so their segments are looked at, many at a time and each
+// Filters deliveries by source, user or event. The rows of deliveries contain neither, so their segments are looked at, many at a time and each
 // once. The keys of a segment show whether it may have messages of the user, so most bodies are not read. A page that has
 // read as much as it may ends early and has a cursor to continue from.
 
@@ -14,7 +14,8 @@ const BYTES_PER_PAGE = 8 * 1024 * 1024
 const MIN_BYTES_PER_SEGMENT = 1024
 /** The number of segments whose keys are read at once. The keys of one segment may be 60 KB. */
 const SEGMENTS_AT_ONCE = 200
-const NONE: ReadonlySet<number> = new Set()
+const NONE = { has: (): boolean => false }
+const EVERY = { has: (): boolean => true }
 
 export interface MessageMatcher<Id extends RowId> {
   /** Reads the segments of these deliveries, in the order of the list, until the page has read as much as it may. */
@@ -26,15 +27,32 @@ export interface MessageMatcher<Id extends RowId> {
 /** Returns undefined if every message matches. */
 export async function messageMatcher<Id extends RowId>(
   rows: DeliveryRows<Id>,
-  { userId, event }: DeliveryFilter,
+  { userId, event, sourceIds }: DeliveryFilter,
 ): Promise<MessageMatcher<Id> | undefined> {
-  if (userId === undefined && event === undefined) return undefined
+  const hasContentFilter = userId !== undefined || event !== undefined
+  if (!hasContentFilter && sourceIds === undefined) return undefined
+  const sources = sourceIds && (await numbersOf(rows, sourceIds))
   /** By the row id of the source. */
   const hashes = userId === undefined ? undefined : await userHashes(rows, userId)
-  const matching = new Map<Id, ReadonlySet<number>>()
+  const matching = new Map<Id, Pick<ReadonlySet<number>, 'has'>>()
   let bytesLeft = BYTES_PER_PAGE
 
-  async function loadSome(ids: readonly Id[]): Promise<void> {
+  /** Those of the wanted sources. */
+  async function ofSources(ids: readonly Id[]): Promise<Id[]> {
+    if (sources === undefined) return [...ids]
+    bytesLeft -= MIN_BYTES_PER_SEGMENT * ids.length
+    const own = new Set((await rows.heads(ids, false)).filter(({ source }) => sources.has(source)).map(({ seq }) => seq))
+    return ids.filter((id) => own.has(id))
+  }
+
+  async function loadSome(all: readonly Id[]): Promise<void> {
+    const ids = await ofSources(all)
+    const isOwn = sources && new Set(ids)
+    for (const id of all) if (isOwn?.has(id) === false) matching.set(id, NONE)
+    if (!hasContentFilter) {
+      for (const id of ids) matching.set(id, EVERY)
+      return
+    }
     const possible = await possibleIn(ids)
     const found = new Map<Id, ReadonlySet<number>>()
     let unread: Id | undefined
@@ -76,4 +94,12 @@ export async function messageMatcher<Id extends RowId>(
     },
     has: ({ segment, index }) => matching.get(segment)?.has(index),
   }
+}
+
+async function numbersOf<Id extends RowId>(
+  rows: Pick<DeliveryRows<Id>, 'sources'>,
+  sourceIds: readonly string[],
+): Promise<ReadonlySet<Id>> {
+  const wanted = new Set(sourceIds)
+  return new Set((await rows.sources()).filter(({ id }) => wanted.has(id)).map(({ num }) => num))
 }

@@ -35,29 +35,54 @@ export async function listMessages<Id extends RowId>(
   { limit, cursor }: PageRequest,
 ): Promise<Page<StoredMessage>> {
   const start = rowCursorOf(rows.order, 'm', cursor, [lastRow(rows.order, filter), LAST_INDEX] as const)
-  const source = filter.sourceId === undefined ? undefined : await rows.source(filter.sourceId)
-  if (filter.sourceId !== undefined && source === undefined) return { data: [], next: null }
+  const sources = await rowsOfSources(rows, filter)
+  if (sources?.size === 0) return { data: [], next: null }
   const found =
     filter.messageId === undefined
-      ? await walkMessages(rows, filter, source, start, limit)
+      ? await walkMessages(rows, filter, sources, start, limit)
       : await listFound(rows, filter, filter.messageId, start, limit)
   return { data: await described(rows, found.data), next: found.next }
 }
 
-export async function readMessage<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<StoredMessage | undefined> {
+/** The row ids of the sources that the filter names. Undefined: all sources. */
+async function rowsOfSources<Id extends RowId>(
+  rows: Pick<MessageRows<Id>, 'source'>,
+  { sourceId, sourceIds }: Pick<MessageFilter, 'sourceId' | 'sourceIds'>,
+): Promise<ReadonlySet<Id> | undefined> {
+  if (sourceId === undefined && sourceIds === undefined) return undefined
+  const wanted = sourceId === undefined ? (sourceIds ?? []) : (sourceIds ?? [sourceId]).filter((id) => id === sourceId)
+  const found = await Promise.all(wanted.map((id) => rows.source(id)))
+  return new Set(found.filter((num) => num !== undefined))
+}
+
+export async function readMessage<Id extends RowId>(
+  rows: MessageRows<Id>,
+  id: string,
+  sourceIds?: readonly string[],
+): Promise<StoredMessage | undefined> {
+  const isWanted = isOf(sourceIds)
   const parsed = rows.parseId(id)
   const segment = parsed && (await readSegment(rows, parsed.row, [parsed.index]))
-  if (segment?.content.items[parsed?.index ?? -1]) return (await described(rows, [{ segment, index: parsed?.index as number }]))[0]
-  for await (const found of places(rows, await rows.find(id), id)) return (await described(rows, [found]))[0]
+  if (segment?.content.items[parsed?.index ?? -1] && isWanted(segment))
+    return (await described(rows, [{ segment, index: parsed?.index as number }]))[0]
+  for await (const found of places(rows, await rows.find(id), id)) if (isWanted(found.segment)) return (await described(rows, [found]))[0]
   return undefined
 }
 
-export async function messageTrails<Id extends RowId>(rows: MessageRows<Id>, id: string): Promise<MessageTrail[]> {
+export async function messageTrails<Id extends RowId>(
+  rows: MessageRows<Id>,
+  id: string,
+  sourceIds?: readonly string[],
+): Promise<MessageTrail[]> {
+  const isWanted = isOf(sourceIds)
   const parsed = rows.parseId(id)
   const segment = parsed && (await readSegment(rows, parsed.row, [parsed.index]))
-  const found: Found<Id>[] = segment && parsed.index < segment.count ? [{ segment, index: parsed.index }] : []
+  const found: Found<Id>[] = segment && isWanted(segment) && parsed.index < segment.count ? [{ segment, index: parsed.index }] : []
   // Only the key remains of a purged message. It is almost certain that no other messageId has the same key.
-  for await (const place of keyPlaces(rows, (await rows.find(id)).slice(0, MAX_TRAILS))) found.push(place)
+  const keys = await rows.find(id)
+  for await (const place of keyPlaces(rows, sourceIds === undefined ? keys.slice(0, MAX_TRAILS) : keys)) {
+    if (isWanted(place.segment) && found.push(place) > MAX_TRAILS) break
+  }
   const seen = new Set<string>()
   const unique = found
     .filter(({ segment: { seq }, index }) => !seen.has(`${seq}-${index}`) && seen.add(`${seq}-${index}`))
@@ -76,7 +101,7 @@ export async function messageTrails<Id extends RowId>(rows: MessageRows<Id>, id:
 async function walkMessages<Id extends RowId>(
   rows: MessageRows<Id>,
   filter: MessageFilter,
-  source: Id | undefined,
+  sources: ReadonlySet<Id> | undefined,
   start: Start<Id>,
   limit: number,
 ): Promise<Page<Found<Id>>> {
@@ -98,7 +123,7 @@ async function walkMessages<Id extends RowId>(
     seen += step.length
     const possible = new Map<Id, Set<number> | undefined>()
     for (const { seq, source: from, receivedAtMs, keys } of step) {
-      if ((source !== undefined && from !== source) || !isWithin(order, receivedAtMs, filter)) continue
+      if (sources?.has(from) === false || !isWithin(order, receivedAtMs, filter)) continue
       const indexes = hashes && keys && candidates(keys, new Set([hashes.get(from) ?? 0]))
       if (indexes?.length !== 0) possible.set(seq, indexes && new Set(indexes))
     }
@@ -132,12 +157,17 @@ async function listFound<Id extends RowId>(
   for await (const place of places(rows, keys, messageId)) {
     const { segment, index } = place
     const { sourceId = segment.sourceId } = filter
-    if (segment.sourceId !== sourceId || !isWithin(rows.order, segment.receivedAtMs, filter)) continue
+    if (segment.sourceId !== sourceId || !isOf(filter.sourceIds)(segment) || !isWithin(rows.order, segment.receivedAtMs, filter)) continue
     if (!matches(segment.content.items[index] ?? {}, filter)) continue
     if (data.length === limit) return { data, next: JSON.stringify(['m', segment.seq, index]) }
     data.push(alone(place))
   }
   return { data, next: null }
+}
+
+function isOf(sourceIds: readonly string[] | undefined): (segment: { sourceId: string }) => boolean {
+  const wanted = sourceIds && new Set(sourceIds)
+  return ({ sourceId }) => wanted?.has(sourceId) ?? true
 }
 
 /** Drops the other messages of the segment from memory, because they may be large. */

@@ -28,6 +28,8 @@ export interface DeletionSummary {
 
 export interface DeletionFilter {
   state?: DeletionState | undefined
+  /** Only requests about no other source than these. */
+  sourceIds?: readonly string[] | undefined
   userId?: string | undefined
 }
 
@@ -62,6 +64,8 @@ export interface NewSuppressions {
 }
 
 export interface SuppressionFilter {
+  /** Only of these sources, in addition to the other conditions. Undefined: all sources. */
+  sourceIds?: readonly string[] | undefined
   userId?: string | undefined
   sourceId?: string | undefined
 }
@@ -75,7 +79,12 @@ export interface DeletionStore {
   suppressions(filter: SuppressionFilter, page: PageRequest): Promise<Page<Suppression>>
   /** Drops new messages of the users from now on. Returns how many pairs of user and source were not suppressed before. Rejects if a source does not exist. */
   suppress(suppressions: FromStored<NewSuppressions>, audit?: Audit<NewSuppressions>): Promise<number>
-  unsuppress(userId: string, sourceId: string | null, audit?: Audit<{ userId: string; sourceId: string | null }>): Promise<number>
+  /** For these sources, or for all if `sourceIds` is null. */
+  unsuppress(
+    userId: string,
+    sourceIds: readonly string[] | null,
+    audit?: Audit<{ userId: string; sourceIds: readonly string[] | null }>,
+  ): Promise<number>
   /** The pseudonym that replaces a user's id in records that are kept for a long time: the audit log, and deletion requests that ended long ago. */
   pseudonym(userId: string): Promise<string>
 }

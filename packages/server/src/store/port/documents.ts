@@ -14,6 +14,8 @@ export interface StoredDocument {
 export interface DocumentQuery {
   /** Only documents whose key starts with this. */
   prefix?: string
+  /** Only documents whose key starts with one of these, in addition. */
+  prefixes?: readonly string[] | undefined
   /** By key, or by time with the newest first. */
   order: 'key' | 'newest'
   /** The last document of the page before. */

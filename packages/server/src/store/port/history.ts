@@ -6,6 +6,8 @@ import type { Page, PageRequest, TimeRange } from './pages.ts'
 
 export interface MessageFilter extends TimeRange {
   sourceId?: string | undefined
+  /** Only of these sources, in addition to the other conditions. Undefined: all sources. */
+  sourceIds?: readonly string[] | undefined
   type?: string | undefined
   event?: string | undefined
   userId?: string | undefined
@@ -40,6 +42,8 @@ export interface DeliveryFilter extends TimeRange {
   userId?: string | undefined
   /** Only messages with this event. */
   event?: string | undefined
+  /** Only of these sources, in addition to the other conditions. Undefined: all sources. */
+  sourceIds?: readonly string[] | undefined
 }
 
 /** Fields of a delivery's message. All are null if the message is no longer stored. */
@@ -54,6 +58,8 @@ export interface MessageFields {
 export interface CauseFilter extends TimeRange {
   destinationId?: string | undefined
   state?: Exclude<FinalStateName, 'delivered'> | undefined
+  /** Only of these sources, in addition to the other conditions. Undefined: all sources. */
+  sourceIds?: readonly string[] | undefined
 }
 
 /** Deliveries to one destination that ended in the same state for the same reason. */
@@ -100,6 +106,8 @@ export interface DeliveryRow extends MessageFields {
 }
 
 export interface DeliveryDetail extends DeliveryRow {
+  /** The source of the message. */
+  sourceId: string
   /** The message, and the other messages of its segment that its last request contained. Null if the message was purged. */
   content: SegmentContent | null
   history: (RequestRecord & { attempt: number })[]
@@ -120,10 +128,10 @@ export interface GatheredPart extends Part {
 
 export interface HistoryStore {
   messages(filter: MessageFilter, page: PageRequest): Promise<Page<StoredMessage>>
-  /** `id` is `segment-index`, or a messageId; then the newest message with it is returned. */
-  message(id: string): Promise<StoredMessage | undefined>
+  /** `id` is `segment-index`, or a messageId; then the newest message with it is returned. With `sourceIds`, only of these sources. */
+  message(id: string, sourceIds?: readonly string[]): Promise<StoredMessage | undefined>
   /** All messages with this id or messageId, newest first, at most 20. Includes messages whose content was purged; their item is null. */
-  trails(id: string): Promise<MessageTrail[]>
+  trails(id: string, sourceIds?: readonly string[]): Promise<MessageTrail[]>
   deliveries(filter: DeliveryFilter, page: PageRequest): Promise<Page<DeliveryRow>>
   delivery(id: string): Promise<DeliveryDetail | undefined>
   /** Failed, expired and cancelled deliveries, grouped by cause. Counts at most 100,000: the newest of each destination and state. */

@@ -17,6 +17,8 @@ export interface NewQuarantined {
 
 export interface QuarantineFilter {
   sourceId?: string | undefined
+  /** Only of these sources, in addition to the other conditions. Undefined: all sources. */
+  sourceIds?: readonly string[] | undefined
   planId?: string | undefined
   /** A key of a rule: see `ruleKey`. */
   rule?: string | undefined

@@ -14,6 +14,8 @@ export type ReplayJobState = 'running' | 'paused' | 'finished' | 'cancelled'
 export type ReplaySelection = {
   /** If true, deliveries whose message was delivered again since are part of the job, too. A job sends each message once in any case. */
   includeReplayed?: boolean | undefined
+  /** Only deliveries of messages of these sources; others count as unknown. Undefined: of all sources. */
+  sourceIds?: readonly string[] | undefined
 } & (
   | {
       /** Null means all destinations. */
@@ -51,6 +53,12 @@ export interface ReplayJob extends NewReplayJob {
   createdAtMs: number
   /** Null until the job has ended. */
   finishedAtMs: number | null
+}
+
+export interface ReplayJobFilter {
+  state?: ReplayJobState | undefined
+  /** Only jobs that are limited to some of these sources. */
+  sourceIds?: readonly string[] | undefined
 }
 
 export interface ReplayCount {
@@ -99,7 +107,7 @@ export interface ReplayStore {
     audit?: Audit<ReplayJob>,
   ): Promise<{ ok: true; job: ReplayJob } | { ok: false; reason: 'not_found' | 'over' }>
   /** Newest first. */
-  list(filter: { state?: ReplayJobState | undefined }, page: PageRequest): Promise<Page<ReplayJob>>
+  list(filter: ReplayJobFilter, page: PageRequest): Promise<Page<ReplayJob>>
   one(id: string): Promise<ReplayJob | undefined>
   /** Makes one step of a job, in one transaction: replays or skips its next deliveries, and updates the job. */
   step(step: ReplayStep): Promise<ReplayStepResult>

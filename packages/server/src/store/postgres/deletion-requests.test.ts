@@ -71,7 +71,7 @@ test('user ids with any characters can be deleted, suppressed, listed and pseudo
   await found()
   for (const userId of userIds) {
     assert.equal((await store.deletions.suppressions({ userId }, page)).data.length, 1)
-    assert.equal(await store.deletions.unsuppress(userId, sourceId), 1)
+    assert.equal(await store.deletions.unsuppress(userId, [sourceId]), 1)
   }
   await store.dropExpired(Date.now() + 30 * 86_400_000)
   const [ended] = await database.query<{ ended: string; pseudonyms: boolean }>('SELECT ended, pseudonyms FROM switchyard.deletions')
@@ -103,6 +103,6 @@ test('cursors that no list returned are rejected, and impossible ids are not fou
   const anywhere = JSON.stringify(['u', '1000000000000000000', 'any\0\ud800\\'])
   assert.equal((await store.deletions.suppressions({}, { limit: 1, cursor: anywhere })).data.length, 1)
   assert.equal(await store.deletions.one('del_\0'), undefined)
-  assert.equal(await store.deletions.unsuppress('u', 'src_\0'), 0)
+  assert.equal(await store.deletions.unsuppress('u', ['src_\0']), 0)
   await assert.rejects(store.deletions.suppress({ userIds: ['u'], sourceIds: ['src_\0'] }), /unknown source/)
 })

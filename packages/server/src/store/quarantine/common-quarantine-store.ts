@@ -53,14 +53,16 @@ export function quarantineReads<Id extends RowId>(
   inSnapshot: <T>(work: (rows: QuarantineReadRows<Id>) => Promise<T>) => Promise<T>,
 ): QuarantineReads {
   return {
-    list: ({ sourceId, planId, rule }, { limit, cursor, oldestFirst = false }) =>
+    list: ({ sourceId, sourceIds, planId, rule }, { limit, cursor, oldestFirst = false }) =>
       inSnapshot(async (rows) => {
         const { order } = rows
         const first = oldestFirst ? ([order.oldest, 0] as const) : ([order.newest, LAST_INDEX] as const)
         const [segment, index] = rowCursorOf(order, oldestFirst ? 'a' : 'q', cursor, first)
         const source = sourceId === undefined ? undefined : await rows.source(sourceId)
         if (sourceId !== undefined && source === undefined) return { data: [], next: null }
-        const held = await rows.held({ source, planId, rule, from: { segment, index }, oldestFirst, limit: limit + 1 })
+        const all = sourceIds && (await Promise.all(sourceIds.map((id) => rows.source(id))))
+        const sources = all?.filter((num) => num !== undefined)
+        const held = await rows.held({ source, sources, planId, rule, from: { segment, index }, oldestFirst, limit: limit + 1 })
         const { messages: data, used } = await withContent(rows, held.slice(0, limit))
         const next = held[used]
         return { data, next: next === undefined ? null : JSON.stringify([oldestFirst ? 'a' : 'q', next.segment, next.index]) }

@@ -28,6 +28,8 @@ export interface LockedSegment<Id extends RowId> {
 export interface HeldQuery<Id extends RowId> {
   /** The row id of the source. */
   source?: Id | undefined
+  /** The row ids of the sources to choose from. */
+  sources?: readonly Id[] | undefined
   planId?: string | undefined
   rule?: string | undefined
   /** The first row, and the direction in which the others follow. */
@@ -52,13 +54,17 @@ export function quarantineReadRows<Id extends RowId>(
   return {
     ...segmentRows(sql, own),
     source: own.source,
-    async held({ source, planId, rule, from, oldestFirst, limit }) {
+    async held({ source, sources, planId, rule, from, oldestFirst, limit }) {
       const values: SqlValue[] = [from.segment, from.index]
       const conditions = [`(segment, idx) ${oldestFirst ? '>=' : '<='} (?, ?)`]
       for (const [column, value] of Object.entries({ source, plan: planId && sql.text(planId), rule: rule && sql.text(rule) })) {
         if (value === undefined) continue
         conditions.push(`${column} = ?`)
         values.push(value)
+      }
+      if (sources !== undefined) {
+        conditions.push(sql.among('source'))
+        values.push(sql.list(sources))
       }
       const direction = oldestFirst ? 'ASC' : 'DESC'
       const rows = await sql.all<QuarantineRow<Id>>(

@@ -7,9 +7,17 @@
 // total. If the row is committed behind the job's position, it is left to the next job. If the clocks of nodes differ, a job may find failures of
 // its own replays; it never sends a message twice: see replay-judge.ts.
 
-import { ROWS_PER_PAGE, rowCursorOf } from '../history/paging.ts'
+import { ROWS_PER_PAGE, rowCursorOf, walk } from '../history/paging.ts'
 import type { Configuration, ReplayCount, ReplayJob, ReplaySelection, ReplayStore, RowId } from '../store.ts'
-import { IS_REPLAY_OVER, newReplayJob, REPLAY_TRANSITIONS, replayJobOf, rowRange } from './replay-job-row.ts'
+import {
+  IS_REPLAY_OVER,
+  isLimitedTo,
+  newReplayJob,
+  REPLAY_TRANSITIONS,
+  type ReplayJobRow,
+  replayJobOf,
+  rowRange,
+} from './replay-job-row.ts'
 import type { CountedRows, ReplayJobRows, RowCount } from './replay-rows.ts'
 
 const IDS_PER_PAGE = 200
@@ -77,11 +85,23 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
     }
   }
 
-  list: ReplayStore['list'] = async ({ state }, { limit, cursor }) => {
+  list: ReplayStore['list'] = async ({ state, sourceIds }, { limit, cursor }) => {
     const { order } = this.#jobs
     const [start] = rowCursorOf(order, 'r', cursor, [order.newest])
-    const rows = await this.#jobs.newest(state, start, limit + 1)
-    return { data: rows.slice(0, limit).map(replayJobOf), next: rows.length > limit ? JSON.stringify(['r', rows[limit]?.num]) : null }
+    const rows = walk<ReplayJobRow<Id>, Id>(
+      start,
+      ({ num }) => order.before(num),
+      (from, count) => this.#jobs.newest(state, from, count),
+      limit + 1,
+    )
+    const data: ReplayJob[] = []
+    for await (const row of rows) {
+      const job = replayJobOf(row)
+      if (sourceIds !== undefined && !isLimitedTo(sourceIds, job)) continue
+      if (data.length === limit) return { data, next: JSON.stringify(['r', row.num]) }
+      data.push(job)
+    }
+    return { data, next: null }
   }
 
   one: ReplayStore['one'] = async (id) => {
@@ -98,9 +118,9 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
   }
 
   async #count(selection: ReplaySelection, bound: Id): Promise<ReplayCount> {
-    if ('deliveryIds' in selection) return this.#countByIds(selection.deliveryIds)
+    if ('deliveryIds' in selection) return this.#countByIds(selection)
     const { order } = this.#jobs
-    const { destinationId: only, states, reason, toMs } = selection
+    const { destinationId: only, states, reason, toMs, sourceIds } = selection
     const { first, last } = rowRange(order, selection, bound)
     // The state alone shows whether a later delivery belongs to the selection only if there is no filter by reason or end of the time range.
     const instead = reason === null && toMs === null ? states.filter((state) => state !== 'delivered') : []
@@ -112,7 +132,7 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
         if (state === 'delivered' && reason !== null) continue
         const limit = state === 'delivered' ? ATTEMPTS_PER_PAGE : ROWS_PER_PAGE
         for (let from: Id | null = first; from !== null; ) {
-          const page: CountedRows<Id> = { destinationId, first: from, last, limit }
+          const page: CountedRows<Id> = { destinationId, sourceIds, first: from, last, limit }
           const { seen, newest, total, replayed }: RowCount<Id> = await (state === 'delivered'
             ? this.#jobs.countDelivered(page)
             : this.#jobs.countFailures({ ...page, state, reason, instead }))
@@ -127,10 +147,11 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
   }
 
   /** Counts the deliveries that exist. `total` counts all ids. */
-  async #countByIds(deliveryIds: readonly string[]): Promise<ReplayCount> {
+  async #countByIds({ deliveryIds, sourceIds }: Extract<ReplaySelection, { deliveryIds: unknown }>): Promise<ReplayCount> {
     const counts = new Map<string, ReplayCount['byDestination'][number]>()
     for (let at = 0; at < deliveryIds.length; at += IDS_PER_PAGE) {
-      for (const { destinationId, replayed } of await this.#jobs.countByIds(deliveryIds.slice(at, at + IDS_PER_PAGE))) {
+      const found = await this.#jobs.countByIds(deliveryIds.slice(at, at + IDS_PER_PAGE), sourceIds)
+      for (const { destinationId, replayed } of found) {
         const own = counts.get(destinationId) ?? { destinationId, total: 0, alreadyReplayed: 0 }
         counts.set(destinationId, { destinationId, total: own.total + 1, alreadyReplayed: own.alreadyReplayed + (replayed ? 1 : 0) })
       }

@@ -2,7 +2,7 @@
 
 import { newId } from '../../model/new-id.ts'
 import type { RowOrder } from '../encoding/sql.ts'
-import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobChange, ReplayJobState, RowId } from '../store.ts'
+import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobChange, ReplayJobState, ReplaySelection, RowId } from '../store.ts'
 import type { ReplayBudget } from './replay-budget.ts'
 
 export interface ReplayJobRow<Id extends RowId> extends Record<FinalStateName, number> {
@@ -28,8 +28,26 @@ export const RELEASED = 'released'
 
 export type ReplayDoc = Pick<NewReplayJob, 'selection' | 'createdBy'>
 
+/** A node of an earlier version, which does not know `limited`, sees a job that selects nothing, and ends it. */
+interface StoredReplayDoc extends ReplayDoc {
+  limited?: ReplaySelection
+}
+const SELECTS_NOTHING: ReplaySelection = { destinationId: null, states: [], reason: null, fromMs: null, toMs: null }
+
 export function replayDoc(row: { doc: string }): ReplayDoc {
-  return JSON.parse(row.doc) as ReplayDoc
+  const { limited, selection, ...rest } = JSON.parse(row.doc) as StoredReplayDoc
+  return { ...rest, selection: limited ?? selection }
+}
+
+export function replayDocText({ selection, createdBy }: ReplayDoc): string {
+  const stored: StoredReplayDoc =
+    selection.sourceIds === undefined ? { selection, createdBy } : { selection: SELECTS_NOTHING, limited: selection, createdBy }
+  return JSON.stringify(stored)
+}
+
+/** Whether a job is limited to sources, and to no others than these. */
+export function isLimitedTo(sourceIds: readonly string[], { selection }: Pick<ReplayJob, 'selection'>): boolean {
+  return selection.sourceIds?.every((id) => sourceIds.includes(id)) ?? false
 }
 
 export function newReplayJob(job: NewReplayJob, total: number, createdAtMs: number): ReplayJob {

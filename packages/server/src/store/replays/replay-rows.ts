@@ -6,13 +6,15 @@ import { type Awaitable, insertRow, isTrue, type RowOrder, type Sql } from '../e
 import { absentIndexes } from '../encoding/stored-parts.ts'
 import type { OriginRows, ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
 import type { NewAuditEntry, ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../store.ts'
-import type { ReplayJobRow, ReplayProgress } from './replay-job-row.ts'
+import { type ReplayJobRow, type ReplayProgress, replayDocText } from './replay-job-row.ts'
 
 // ── Jobs, and counting their deliveries ──
 
 /** Rows of a destination with row ids from `first` to `last`. */
 export interface CountedRows<Id extends RowId> {
   destinationId: string
+  /** Only deliveries of messages of these sources. The others count as seen. */
+  sourceIds: readonly string[] | undefined
   first: Id
   last: Id
   limit: number
@@ -58,8 +60,11 @@ export interface ReplayJobRows<Id extends RowId> {
   countFailures(rows: CountedFailures<Id>): Promise<RowCount<Id>>
   /** `total` and `replayed` count messages. One attempt may have delivered many. */
   countDelivered(rows: CountedRows<Id>): Promise<RowCount<Id>>
-  /** Deliveries that do not exist are missing in the result. */
-  countByIds(deliveryIds: readonly string[]): Promise<readonly { destinationId: string; replayed: boolean }[]>
+  /** Deliveries that do not exist, or of other sources, are missing in the result. */
+  countByIds(
+    deliveryIds: readonly string[],
+    sourceIds: readonly string[] | undefined,
+  ): Promise<readonly { destinationId: string; replayed: boolean }[]>
   /** Newest first. */
   newest(state: ReplayJobState | undefined, last: Id, limit: number): Promise<readonly ReplayJobRow<Id>[]>
   one(id: string): Promise<ReplayJobRow<Id> | undefined>
@@ -81,7 +86,7 @@ export async function insertJob<Id extends RowId>(
   num?: Id,
 ): Promise<void> {
   const { id, createdAtMs, state, ratePerSecond, selection, createdBy, total } = job
-  const doc = JSON.stringify({ selection, createdBy })
+  const doc = replayDocText({ selection, createdBy })
   const columns = { id, created_at: createdAtMs, state, rate: ratePerSecond, doc, bound, total }
   await insertRow(sql, 'replay_jobs', num === undefined ? columns : { num, ...columns })
   const insertPart = 'INSERT INTO replay_parts (job, destination, next)'
@@ -202,6 +207,8 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   sameMessages(deliveries: readonly ResolvedDelivery<Id>[], job: { num: Id; bound: Id }): Awaitable<readonly SameMessage<Id>[]>
   /** The stored sizes. Locks the segments against being dropped until the transaction ends. Segments that are missing in the result are no longer stored. */
   segments(seqs: readonly Id[]): Awaitable<readonly { seq: Id; bytes: number }[]>
+  /** Those of the segments that are of one of these sources. */
+  ofSources(seqs: readonly Id[], sourceIds: readonly string[]): Awaitable<readonly Id[]>
   bodies(seqs: readonly Id[]): Awaitable<readonly { seq: Id; absent: readonly number[]; body: Uint8Array }[]>
   /** Whether there are deletion requests, so that messages may have been purged. */
   hasDeletions(): Awaitable<boolean>
@@ -210,7 +217,7 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   owe(shipments: readonly OwedAgain<Id>[], job: Id | null, atMs: number): Awaitable<readonly Id[]>
 }
 
-type SharedRows = 'order' | 'failures' | 'attempts' | 'attemptDocs' | 'destinations' | 'segments' | 'bodies' | 'hasDeletions'
+type SharedRows = 'order' | 'failures' | 'attempts' | 'attemptDocs' | 'destinations' | 'segments' | 'ofSources' | 'bodies' | 'hasDeletions'
 
 export function replayRows<Id extends RowId>(sql: Sql<Id>, own: Omit<ReplayRows<Id>, SharedRows>): ReplayRows<Id> {
   return {
@@ -236,6 +243,13 @@ export function replayRows<Id extends RowId>(sql: Sql<Id>, own: Omit<ReplayRows<
       sql.all(`SELECT seq, octet_length(body) AS bytes FROM segments WHERE ${sql.among('seq')} ORDER BY seq ${sql.lock('FOR KEY SHARE')}`, [
         sql.list(seqs),
       ]),
+    async ofSources(seqs, sourceIds) {
+      const rows = await sql.all<{ seq: Id }>(
+        `SELECT g.seq FROM segments g JOIN sources s ON s.num = g.source WHERE ${sql.among('g.seq')} AND ${sql.among('s.id', 'text')}`,
+        [sql.list([...new Set(seqs)]), sql.list(sourceIds)],
+      )
+      return rows.map(({ seq }) => seq)
+    },
     async bodies(seqs) {
       const rows = await sql.all<{ seq: Id; absent: readonly number[]; body: Uint8Array }>(
         `SELECT seq, absent, body FROM segments WHERE ${sql.among('seq')}`,

@@ -38,8 +38,19 @@ type Matching = Exclude<ReplayDoc['selection'], { deliveryIds: unknown }>
 export function walkOf<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<Id>, destination: Id | null): Walk<Id> {
   const { selection } = replayDoc(job)
   return 'deliveryIds' in selection
-    ? (from, limit) => pageOfIds(rows, selection.deliveryIds, from, limit)
+    ? (from, limit) => pageOfIds(rows, selection, from, limit)
     : matchingWalk(rows, job, selection, destination as Id)
+}
+
+/** Returns whether the deliveries of a segment belong to the sources of the selection. */
+async function ofSources<Id extends RowId>(
+  rows: ReplayRows<Id>,
+  { sourceIds }: ReplayDoc['selection'],
+  segments: readonly Id[],
+): Promise<(segment: Id) => boolean> {
+  if (sourceIds === undefined || segments.length === 0) return () => true
+  const own = new Set(await rows.ofSources(segments, sourceIds))
+  return (segment) => own.has(segment)
 }
 
 function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<Id>, selection: Matching, destination: Id): Walk<Id> {
@@ -49,8 +60,11 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
 
   const failures = async (from: Place<Id>, state: FinalStateName, limit: number): Promise<{ entries: WalkEntry<Id>[]; isEnd: boolean }> => {
     const found = await rows.failures({ destination, state, first: from.next as Id, last, limit })
+    const segments = found.map(({ segment }) => segment)
+    const isOwn = await ofSources(rows, selection, segments)
     const entries = found.map(({ id, origin, index, segment, reason }) => ({
-      what: wanted === null || reason === wanted ? { destination, segment, origin, index, state, byId: false } : undefined,
+      what:
+        (wanted === null || reason === wanted) && isOwn(segment) ? { destination, segment, origin, index, state, byId: false } : undefined,
       bytes: 0,
       after: { state: from.state, next: order.after(id), place: 0 },
     }))
@@ -60,6 +74,8 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
   /** An attempt may have delivered many messages. Each of them is a separate entry. */
   const delivered = async (from: Place<Id>, limit: number): Promise<{ entries: WalkEntry<Id>[]; isEnd: boolean }> => {
     const found = await rows.attempts({ destination, first: from.next as Id, last, limit })
+    const segments = found.map(({ segment }) => segment)
+    const isOwn = await ofSources(rows, selection, segments)
     const entries: WalkEntry<Id>[] = []
     for (const some of portions(found, ({ bytes }) => bytes, BYTES_AT_ONCE)) {
       if (entries.length === limit) return { entries, isEnd: false }
@@ -68,7 +84,7 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
       for (const { id, origin, segment } of some) {
         const after = { state: from.state, next: order.after(id), place: 0 }
         const doc = docs.get(id)
-        const f = doc === undefined ? [] : (JSON.parse(doc) as AttemptDoc).f
+        const f = doc === undefined || !isOwn(segment) ? [] : (JSON.parse(doc) as AttemptDoc).f
         const indexes = f.flatMap(([state, , of]) => (state === 'delivered' ? of : []))
         let place = id === from.next ? from.place : 0
         let bytes = doc?.length ?? 0
@@ -100,12 +116,16 @@ function matchingWalk<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<
 
 async function pageOfIds<Id extends RowId>(
   rows: ReplayRows<Id>,
-  deliveryIds: readonly string[],
+  selection: Extract<ReplayDoc['selection'], { deliveryIds: unknown }>,
   from: Place<Id>,
   limit: number,
 ): Promise<WalkPage<Id>> {
+  const { deliveryIds } = selection
   const start = Number(from.next)
-  const found = await resolveDeliveryIds(rows, deliveryIds.slice(start, start + limit))
+  const resolved = await resolveDeliveryIds(rows, deliveryIds.slice(start, start + limit))
+  const segments = resolved.flatMap((delivery) => delivery?.segment ?? [])
+  const isOwn = await ofSources(rows, selection, segments)
+  const found = resolved.map((delivery) => (delivery !== undefined && isOwn(delivery.segment) ? delivery : undefined))
   const ends = await finalStatesOf(
     rows,
     found.flatMap((delivery) => delivery?.origin ?? []),

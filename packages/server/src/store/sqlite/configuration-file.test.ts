@@ -70,8 +70,22 @@ test('after a series of changes, the configuration in memory equals the file', a
   const gone = await configuring.createDestination(destinationOf({ sourceIds }))
   await configuring.createDestination(destinationOf({ sourceIds, sharedSecret: 'a secret', headers: { 'x-key': 'another' } }))
   await configuring.createOAuthApp({ name: 'an app', sourceIds, keys: [], revokedBeforeMs: null })
-  const token = await configuring.createToken({ name: 'a token', role: 'viewer', hash: 'a hash' })
-  await configuring.createToken({ name: 'another token', role: 'admin', hash: 'another hash' })
+  const token = await configuring.createToken({
+    name: 'a token',
+    role: 'viewer',
+    sources: 'all',
+    expiresAtMs: null,
+    owner: null,
+    hash: 'a hash',
+  })
+  await configuring.createToken({
+    name: 'another token',
+    role: 'admin',
+    sources: 'all',
+    expiresAtMs: null,
+    owner: null,
+    hash: 'another hash',
+  })
   assert.equal(await file.change((change) => suppress(change, sourceIds, ['a', 'b'], 1)), 4)
   assert.deepEqual(file.configuration, await stored())
   await configuring.updateSource(other.id, { name: 'renamed' })
@@ -79,7 +93,7 @@ test('after a series of changes, the configuration in memory equals the file', a
   await configuring.deleteDestination(gone.id)
   await configuring.deleteToken(token.id)
   assert.equal(await file.change((change) => unsuppress(change, 'a', null)), 2)
-  assert.equal(await file.change((change) => unsuppress(change, 'b', other.id)), 1)
+  assert.equal(await file.change((change) => unsuppress(change, 'b', [other.id])), 1)
   assert.deepEqual(file.configuration, await stored())
   assert.deepEqual([...file.configuration.suppressions.keys()], [one.id])
 })

@@ -151,8 +151,8 @@ class Sqlite implements SqliteStore {
     this.history = reader.topic('history', {
       messages: async (filter: MessageFilter, page: PageRequest) =>
         reader.ask('found', 'messages', filter.messageId === undefined ? [] : await find(filter.messageId), filter, page),
-      message: async (id: string) => reader.ask('found', 'message', await find(id), id),
-      trails: async (id: string) => reader.ask('found', 'trails', await find(id), id),
+      message: async (id: string, sourceIds?: readonly string[]) => reader.ask('found', 'message', await find(id), id, sourceIds),
+      trails: async (id: string, sourceIds?: readonly string[]) => reader.ask('found', 'trails', await find(id), id, sourceIds),
       noteAudit: async (entry: NewAuditEntry) => {
         await writer.run('note', auditNote(entry, nowMs()))
       },

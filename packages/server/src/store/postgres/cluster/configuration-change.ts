@@ -109,7 +109,7 @@ export class Change implements ConfigurationChange {
     return true
   }
 
-  #columns<K extends ResourceKind>(kind: K, resource: Resources[K]): Record<string, string | number> {
+  #columns<K extends ResourceKind>(kind: K, resource: Resources[K]): Record<string, string | number | null> {
     const columns = columnsOf(kind, resource, this.secretBox)
     if (kind === 'tokens') return { ...columns, name: writeText(resource.name) }
     return kind === 'oauthApps' ? columns : { ...columns, version: this.#version }

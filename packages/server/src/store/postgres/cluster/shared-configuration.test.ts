@@ -87,7 +87,14 @@ suite('nodes that share a configuration', () => {
     twoNodes(async (one, other) => {
       const kept = await one.configuring.createDestination(destinationOf({ sharedSecret: 'a secret' }))
       const made = await one.configuring.createSource(source())
-      const token = await one.configuring.createToken({ name: 'a\0b', role: 'viewer', hash: randomUUID() })
+      const token = await one.configuring.createToken({
+        name: 'a\0b',
+        role: 'viewer',
+        sources: 'all',
+        expiresAtMs: null,
+        owner: null,
+        hash: randomUUID(),
+      })
       const app = await one.configuring.createOAuthApp({ name: 'one', sourceIds: [made.id], keys: [], revokedBeforeMs: null })
       await other.sees(({ oauthApps }) => oauthApps.has(app.id))
       const seen = other.shared.configuration
@@ -294,7 +301,7 @@ suite('nodes that share a configuration', () => {
       await one.shared.change((change) => suppress(change, [first.id], ['one more'], 7))
       await other.sees(({ suppressions }) => suppressions.get(first.id)?.has('one more') ?? false)
       assert.equal(other.shared.configuration.suppressions.get(second.id), before.get(second.id))
-      assert.equal(await other.shared.change((change) => unsuppress(change, '\\u0000', second.id)), 1)
+      assert.equal(await other.shared.change((change) => unsuppress(change, '\\u0000', [second.id])), 1)
       await one.sees(({ suppressions }) => suppressions.get(second.id)?.size === 4)
       assert.equal(await other.shared.change((change) => unsuppress(change, 'plain', null)), 2)
       await one.sees(({ suppressions }) => suppressions.get(second.id)?.size === 3)

@@ -4,9 +4,9 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { type SecretBox, SecretBoxError } from '../../../secrets/secret-box.ts'
-import { EMPTY_CONFIGURATION } from '../../configuration/resource-rows.ts'
+import { EMPTY_CONFIGURATION, SELECT_TOKENS, type TokenRow, tokenOf } from '../../configuration/resource-rows.ts'
 import { decryptDestination, type StoredDestination } from '../../configuration/stored-destination.ts'
-import type { Configuration, ControlToken, Destination, OAuthApp, Role, Source, StoredPlan } from '../../store.ts'
+import type { Configuration, ControlToken, Destination, OAuthApp, Source, StoredPlan } from '../../store.ts'
 import type { Ask } from '../session/database.ts'
 import { readText } from '../session/text-columns.ts'
 import type { IdMap } from '../tables/id-map.ts'
@@ -111,10 +111,8 @@ async function readApps(ask: Ask, before: ReadonlyMap<string, OAuthApp>): Promis
 }
 
 async function readTokens(ask: Ask, before: ReadonlyMap<string, ControlToken>): Promise<ReadonlyMap<string, ControlToken>> {
-  const { rows } = await ask<{ id: string; name: string; role: Role; hash: string; createdAtMs: number }>(
-    'SELECT id, name, role, hash, created_at AS "createdAtMs" FROM tokens ORDER BY num',
-  )
-  return keepingThose(before, new Map(rows.map((token) => [token.id, { ...token, name: readText(token.name) }])))
+  const { rows } = await ask<TokenRow>(SELECT_TOKENS)
+  return keepingThose(before, new Map(rows.map((row) => [row.id, tokenOf({ ...row, name: readText(row.name) })])))
 }
 
 type Suppressions = Configuration['suppressions']

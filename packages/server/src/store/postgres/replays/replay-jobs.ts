@@ -95,10 +95,15 @@ const hasLater = (condition: string): string =>
 /** Whether a later delivery of the same message is pending or was delivered. */
 const REPLAYED = hasLater(PENDING_OR_DELIVERED)
 
+/** Whether the message is of one of the sources. The parameter is a list of ids; null for all sources. */
+const ofSources = (parameter: string): string =>
+  `(${parameter}::text[] IS NULL OR EXISTS (
+     SELECT 1 FROM segments g JOIN sources s ON s.num = g.source WHERE g.seq = d.segment AND s.id = ANY (${parameter}::text[])))`
+
 const NAMED = statement({
-  parameters: { deliveries: DELIVERIES },
-  text: ({ deliveries }) => `SELECT t.id AS "destinationId", ${REPLAYED} AS replayed
-    FROM ${deliveries.inOrder('d')} JOIN destinations t ON t.num = d.destination ORDER BY d.place`,
+  parameters: { sources: 'value', deliveries: DELIVERIES },
+  text: ({ sources, deliveries }) => `SELECT t.id AS "destinationId", ${REPLAYED} AS replayed
+    FROM ${deliveries.inOrder('d')} JOIN destinations t ON t.num = d.destination WHERE ${ofSources(sources)} ORDER BY d.place`,
 })
 
 type ReplayCounts = Pick<ReplayJobRows<string>, 'bound' | 'countFailures' | 'countDelivered' | 'countByIds'>
@@ -115,27 +120,28 @@ export function replayCounts({ database, ids, idMap }: StoreContext): ReplayCoun
       return rows[0]?.bound ?? now
     },
 
-    async countFailures({ destinationId, state, reason, instead, first, last, limit }) {
+    async countFailures({ destinationId, sourceIds, state, reason, instead, first, last, limit }) {
       const destination = await idMap.find(database.ask, 'destinations', destinationId)
       if (destination === undefined) return NONE
       const { rows } = await database.query<RowCount<string>>(
         `SELECT count(*) AS seen, max(id) AS newest, count(*) FILTER (WHERE matches) AS total,
                 count(*) FILTER (WHERE matches AND (${REPLAYED} OR ${hasLater('r.state = ANY($5::text[])')})) AS replayed
-         FROM (SELECT id, destination, origin, idx, segment, $6::text IS NULL OR reason = $6 AS matches
-               FROM failures WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id LIMIT $7) d`,
-        [destination, state, first, last, instead, reason === null ? null : writeText(reason), limit],
+         FROM (SELECT id, destination, origin, idx, segment, ($6::text IS NULL OR reason = $6) AND ${ofSources('$8')} AS matches
+               FROM failures d WHERE destination = $1 AND state = $2 AND id >= $3 AND id <= $4 ORDER BY id LIMIT $7) d`,
+        [destination, state, first, last, instead, reason === null ? null : writeText(reason), limit, textsOf(sourceIds)],
       )
       return rows[0] ?? NONE
     },
 
     /** The doc of an attempt records which messages it delivered. It is read only if some message of the segment was replayed. */
-    async countDelivered({ destinationId, first, last, limit }) {
+    async countDelivered({ destinationId, sourceIds, first, last, limit }) {
       const destination = await idMap.find(database.ask, 'destinations', destinationId)
       if (destination === undefined) return NONE
       const { rows } = await database.query<Omit<RowCount<string>, 'replayed'>>(
         `SELECT count(*) AS seen, max(id) AS newest, coalesce(sum(delivered), 0) AS total
-         FROM (SELECT id, delivered FROM attempts WHERE destination = $1 AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4) d`,
-        [destination, first, last, limit],
+         FROM (SELECT id, CASE WHEN ${ofSources('$5')} THEN delivered ELSE 0 END AS delivered
+               FROM attempts d WHERE destination = $1 AND id >= $2 AND id <= $3 ORDER BY id LIMIT $4) d`,
+        [destination, first, last, limit, textsOf(sourceIds)],
       )
       const { newest } = rows[0] ?? NONE
       if (rows[0] === undefined || newest === null) return NONE
@@ -143,8 +149,8 @@ export function replayCounts({ database, ids, idMap }: StoreContext): ReplayCoun
         `SELECT d.doc, r.indexes FROM attempts d CROSS JOIN LATERAL (
            SELECT array_agg(r.idx) AS indexes FROM replays r
            WHERE r.segment = d.segment AND r.destination = d.destination AND r.origin > d.origin AND ${PENDING_OR_DELIVERED}) r
-         WHERE d.destination = $1 AND d.id >= $2 AND d.id <= $3 AND d.delivered > 0 AND r.indexes IS NOT NULL`,
-        [destination, first, newest],
+         WHERE d.destination = $1 AND d.id >= $2 AND d.id <= $3 AND d.delivered > 0 AND r.indexes IS NOT NULL AND ${ofSources('$4')}`,
+        [destination, first, newest, textsOf(sourceIds)],
       )
       let replayed = 0
       for (const { doc, indexes } of repeated) {
@@ -156,13 +162,17 @@ export function replayCounts({ database, ids, idMap }: StoreContext): ReplayCoun
       return { ...rows[0], replayed }
     },
 
-    countByIds: (deliveryIds) =>
+    countByIds: (deliveryIds, sourceIds) =>
       database.transaction(
         async (ask) => {
           const deliveries = (await resolveDeliveryIds(replayRows(ask, ids), deliveryIds)).filter((delivery) => delivery !== undefined)
-          return deliveries.length === 0 ? [] : rowsOf(ask)(NAMED, NAMED.values({ deliveries }))
+          return deliveries.length === 0 ? [] : rowsOf(ask)(NAMED, NAMED.values({ sources: textsOf(sourceIds), deliveries }))
         },
         { readOnly: true },
       ),
   }
+}
+
+function textsOf(ids: readonly string[] | undefined): string[] | null {
+  return ids === undefined ? null : ids.map(writeText)
 }

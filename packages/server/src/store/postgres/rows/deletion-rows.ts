@@ -61,10 +61,11 @@ export function deletionRows(ask: Ask, idMap: IdMap): DeletionRows<string> {
       )
       return rows.map((row) => Object.assign(row, { userId: readText(row.userId) }))
     },
-    async suppressions({ userId, sourceId }, source, user, limit) {
+    async suppressions({ userId, sourceId, sourceIds }, source, user, limit) {
       const conditions = [`(p.source, ${PREFIX}, p.user_digest) >= ($2::bigint, left($3::text, 200), digest_of($3))`]
-      const values: (string | number)[] = [limit, source, writeText(user)]
+      const values: (string | number | readonly string[])[] = [limit, source, writeText(user)]
       if (sourceId !== undefined) conditions.push(`s.id = $${values.push(writeText(sourceId))}`)
+      if (sourceIds !== undefined) conditions.push(`s.id = ANY ($${values.push(sourceIds.map(writeText))}::text[])`)
       // One user is looked up source by source: there is no index by user, and there are few sources. OFFSET 0 keeps the planner from changing that.
       const from =
         userId === undefined

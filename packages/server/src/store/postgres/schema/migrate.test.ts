@@ -11,7 +11,8 @@ import { openAt } from '../fixtures/temp-store.ts'
 import { parsePostgresAddress } from '../session/address.ts'
 import { Database } from '../session/database.ts'
 import { type MigrateOptions, migrate, SchemaProblem } from './migrate.ts'
-import { MIGRATIONS, type Migration } from './migrations.ts'
+import { MIGRATIONS } from './migrations.ts'
+import type { Migration } from './migrations-from-6.ts'
 
 const KNOWN = MIGRATIONS.length
 
@@ -286,5 +287,40 @@ test('a user who may not create a schema gets an error with the statement that a
   } finally {
     await database.query(`DROP OWNED BY "${user}"`)
     await database.query(`DROP ROLE "${user}"`)
+  }
+})
+
+test('tokens and audit entries from before roles and scopes keep their meaning, and nodes of that version can still write theirs', async () => {
+  await migrateAt(database.url, { migrations: MIGRATIONS.slice(0, 5) })
+  const writeAsBefore = async (id: string): Promise<void> => {
+    await database.query(
+      `INSERT INTO switchyard.tokens (num, id, name, role, hash, created_at) VALUES (${id.length}, '${id}', 'A', 'admin', '${id}', 1)`,
+    )
+    await database.query(
+      `INSERT INTO switchyard.audit (id, at, actor, actor_name, action, subject) VALUES (376440088016873062${id.length}, 1, 'tok_a', 'A', 'a.b', 'src_1')`,
+    )
+  }
+  await writeAsBefore('tok')
+  await migrateAt(database.url, { migrations: MIGRATIONS.slice(0, 6) })
+  await writeAsBefore('token')
+  const store = await openAt(database.url)
+  try {
+    const unlimited = { name: 'A', role: 'admin', sources: 'all', expiresAtMs: null, owner: null, createdAtMs: 1 }
+    assert.deepEqual(
+      [...store.configuration().tokens.values()],
+      ['tok', 'token'].map((id) => ({ id, hash: id, ...unlimited })),
+    )
+    const page = { limit: 10, cursor: null }
+    const { data } = await store.history.audit({}, page)
+    assert.deepEqual(
+      data.map(({ actor, sources }) => [actor.type, sources]),
+      [
+        ['token', null],
+        ['token', null],
+      ],
+    )
+    assert.deepEqual((await store.history.audit({ sourceIds: ['src_1'] }, page)).data, [])
+  } finally {
+    await store.close()
   }
 })

@@ -9,7 +9,8 @@ import type { SecretBox } from '../../../secrets/secret-box.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import { type Connection, isLockTimeout, SCHEMA } from '../session/connection.ts'
 import { type Ask, type Database, transact } from '../session/database.ts'
-import { MIGRATIONS, type Migration } from './migrations.ts'
+import { MIGRATIONS } from './migrations.ts'
+import type { Migration } from './migrations-from-6.ts'
 
 /** A problem with the database that an operator can fix. */
 export class SchemaProblem extends Error {

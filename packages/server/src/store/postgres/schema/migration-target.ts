@@ -197,7 +197,7 @@ export const POSTGRES_COLUMNS = {
   oauth_apps: { int: 'num', text: 'id doc' },
   plans: { int: 'num', text: 'id doc', bool: 'deleted' },
   documents: { int: 'at', text: 'kind key doc' },
-  tokens: { int: 'num created_at last_used_at', text: 'id name role hash' },
+  tokens: { int: 'num created_at last_used_at', text: 'id name role hash limits' },
   suppressions: { int: 'source since version', text: 'user_id' },
   oauth_assertions: { text: 'app jti', int: 'expires_at' },
   segments: {
@@ -228,7 +228,7 @@ export const POSTGRES_COLUMNS = {
     text: 'id state doc skipped',
   },
   replay_parts: { int: 'job destination state next place waiting turn', bool: 'over' },
-  audit: { int: 'id at', text: 'actor actor_name action subject before after' },
+  audit: { int: 'id at', text: 'actor actor_name actor_about action subject sources before after' },
   stats: { text: 'kind subject doc', int: 'step at' },
 } as const satisfies Record<string, Partial<Record<ColumnType, string>>>
 

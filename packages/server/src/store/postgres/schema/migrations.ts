@@ -3,19 +3,8 @@
 // retention drops rows have daily partitions: see partitions.ts. Rows refer to sources and destinations by `num`, a
 // row id that a node created; the server generates no ids.
 
-import type { SecretBox } from '../../../secrets/secret-box.ts'
-import type { Ask } from '../session/database.ts'
 import { encryptCredentials, encryptDestinations } from './encrypt-credentials.ts'
-
-export interface Migration {
-  /** The lowest step whose code still works after this one was applied; the step itself if no older code works. */
-  worksFrom: number
-  /** The step is run only when no node is running: nodes of the previous version cannot work with its result. */
-  alone?: true
-  sql: string
-  /** Changes that SQL cannot make. Runs after the SQL, in the same transaction. */
-  work?: (ask: Ask, box: SecretBox) => Promise<void>
-}
+import { MIGRATIONS_FROM_6, type Migration } from './migrations-from-6.ts'
 
 /** The tables with daily partitions, and the column that they are partitioned by. */
 export const PARTITIONED = {
@@ -446,4 +435,5 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: '',
     work: encryptDestinations,
   },
+  ...MIGRATIONS_FROM_6,
 ]

@@ -29,12 +29,16 @@ export function deletionRows(rows: Rows): DeletionRows<number> {
           )
           .map((row) => Object.assign(row, { userId, destinationId: destinations.id(row.destination) })),
       ),
-    suppressions({ userId, sourceId }, source, user, limit) {
+    suppressions({ userId, sourceId, sourceIds }, source, user, limit) {
       const conditions = ['(p.source, p.user_id) >= (?, ?)']
       const values: (number | string)[] = [source, user]
       if (sourceId !== undefined) {
         conditions.push('p.source = ?')
         values.push(sources.num(sourceId) ?? 0)
+      }
+      if (sourceIds !== undefined) {
+        conditions.push('p.source IN (SELECT value FROM json_each(?))')
+        values.push(JSON.stringify(sourceIds.map((id) => sources.num(id) ?? 0)))
       }
       if (userId !== undefined) {
         conditions.push('p.user_id = ?')

@@ -1,8 +1,9 @@
 // Reads the configuration, which the store keeps in memory, and the work that was unfinished when the process last ended.
 
 import { configurationTables } from '../../configuration/configuration-tables.ts'
+import { SELECT_TOKENS, type TokenRow, tokenOf } from '../../configuration/resource-rows.ts'
 import type { StoredDestination } from '../../configuration/stored-destination.ts'
-import type { ControlToken, NewDeletion, OAuthApp, Source, StoredPlan } from '../../store.ts'
+import type { NewDeletion, OAuthApp, Source, StoredPlan } from '../../store.ts'
 import type { Rows } from '../schema/rows.ts'
 
 export interface UnfinishedPurge extends NewDeletion {
@@ -29,7 +30,7 @@ export function configurationReads(rows: Rows) {
         suppressions,
         oauthApps: byId(docs<OAuthApp>('oauth_apps')),
         plans: byId(docs<StoredPlan>('plans WHERE deleted = 0')),
-        tokens: byId(rows.all<ControlToken>('SELECT id, name, role, hash, created_at AS createdAtMs FROM tokens ORDER BY num')),
+        tokens: byId(rows.all<TokenRow>(SELECT_TOKENS).map(tokenOf)),
       }
     },
 

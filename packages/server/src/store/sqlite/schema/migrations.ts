@@ -325,4 +325,11 @@ export const MIGRATIONS: readonly string[] = [
   INSERT OR REPLACE INTO settings (name, value)
     SELECT 'plain_credentials', 'true' WHERE EXISTS (SELECT 1 FROM destinations);
   `,
+  `
+  -- What a token is limited to: see resource-rows.ts. Null: nothing.
+  ALTER TABLE tokens ADD COLUMN limits TEXT;
+  -- The type and the owner of the actor, and the ids of the sources that the change concerns, as JSON: see audit-log.ts.
+  ALTER TABLE audit ADD COLUMN actor_about TEXT;
+  ALTER TABLE audit ADD COLUMN sources TEXT;
+  `,
 ]

@@ -106,3 +106,32 @@ test('a file of the first release is migrated without losing data', async (t) =>
   assert.deepEqual(duplicates, [0], 'messages that it had accepted are still duplicates')
   assert.equal((await store.history.trails('m-old'))[0]?.repeats?.count, 1)
 })
+
+test('tokens and audit entries of a file from before roles and scopes keep their meaning', async (t) => {
+  const folder = tempFolder()
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const path = join(folder, 'old.db')
+  const database = new DatabaseSync(path)
+  const before = MIGRATIONS.length - 1
+  for (const step of MIGRATIONS.slice(0, before)) database.exec(step)
+  database.exec(`PRAGMA user_version = ${before}`)
+  database.exec(
+    "INSERT INTO tokens (id, name, role, hash, created_at) VALUES ('tok_a', 'A', 'admin', 'h1', 1), ('tok_v', 'V', 'viewer', 'h2', 2)",
+  )
+  database.exec("INSERT INTO audit (id, at, actor, actor_name, action, subject) VALUES (7, 1, 'service', 'service', 'a.b', 'src_1')")
+  database.close()
+  const store = await openAt(path)
+  t.after(() => store.close())
+  const unlimited = { sources: 'all', expiresAtMs: null, owner: null }
+  assert.deepEqual(
+    [...store.configuration().tokens.values()],
+    [
+      { id: 'tok_a', name: 'A', role: 'admin', hash: 'h1', createdAtMs: 1, ...unlimited },
+      { id: 'tok_v', name: 'V', role: 'viewer', hash: 'h2', createdAtMs: 2, ...unlimited },
+    ],
+  )
+  const page = { limit: 10, cursor: null }
+  const [entry] = (await store.history.audit({}, page)).data
+  assert.deepEqual([entry?.actor.type, entry?.actor.owner, entry?.sources], ['service', null, null])
+  assert.deepEqual((await store.history.audit({ sourceIds: ['src_1'] }, page)).data, [], 'its sources are not known')
+})

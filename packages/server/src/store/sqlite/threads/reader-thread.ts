@@ -33,8 +33,8 @@ function createReads(rows: Rows) {
     /** Reads of the history by messageId. `found`: the segments in which the writing thread found it. */
     found: {
       messages: (found: Keys, filter: MessageFilter, page: PageRequest) => history(found).messages(filter, page),
-      message: (found: Keys, id: string) => history(found).message(id),
-      trails: (found: Keys, id: string) => history(found).trails(id),
+      message: (found: Keys, id: string, sourceIds?: readonly string[]) => history(found).message(id, sourceIds),
+      trails: (found: Keys, id: string, sourceIds?: readonly string[]) => history(found).trails(id, sourceIds),
     },
     deletions: new DeletionReads(deletionRows(rows)),
     retention: { pinned: (cutoff: number) => pinnedSegments(rows, cutoff) },
