@@ -49,7 +49,11 @@ export const API_ERRORS = {
   internal_error: [500, 'The service failed unexpectedly. Its log has the details.'],
   // Control API
   unauthorized: [401, 'A valid control token is required. Send it as Authorization: Bearer <token>.'],
-  forbidden: [403, 'This operation requires a control token with the role admin, but your token has the role viewer. Use an admin token.'],
+  forbidden: [403, 'The role of your token does not allow this operation. Ask an admin.'],
+  shared_destination: [
+    403,
+    'The destination also serves sources that you have no access to, so you cannot change or test it, or see its counts and its health. Ask an admin.',
+  ],
   cross_site_request: [
     403,
     'The session cookie and the login work only from the dashboard of this service. In other programs, send a control token as Authorization: Bearer <token>.',

@@ -7,7 +7,7 @@ import type { AcceptedEvent } from '../ingest/events.ts'
 import { type AcceptBatch, type Actor, type Page, type PageRequest, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { incidentMessage, type MessageContext, testMessage } from './alert-message.ts'
-import { AlertSettings, isMuted, settingsFor } from './alert-settings.ts'
+import { AlertSettings, isMuted, type Mute, settingsFor } from './alert-settings.ts'
 import { type Incident, Incidents, keyOf } from './incidents.ts'
 import { type ObservationParts, Observations, type Observed } from './observations.ts'
 import type { Rule, RuleVerdict } from './rules/rule.ts'
@@ -203,6 +203,11 @@ export class Alerts {
     const rest = await this.#incidents.past(isWanted, { limit: Math.max(1, room), cursor: null })
     if (room === 0) return { data: open, next: rest.data.length === 0 ? null : `open ${from + open.length}` }
     return { data: [...open, ...rest.data], next: rest.next }
+  }
+
+  /** All mutes, for everybody: whether an incident is muted does not depend on who asks. */
+  mutesInForce(nowMs: number): Promise<Mute[]> {
+    return this.settings.mutes(nowMs)
   }
 
   incident(id: string): Promise<Incident | undefined> {

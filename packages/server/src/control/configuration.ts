@@ -83,6 +83,7 @@ export function withConfiguration(routes: readonly Route[], parts: ControlParts)
     ...routes,
     route('POST', '/configuration/check', {
       summary: 'Validate a configuration',
+      access: { role: 'admin', sources: 'all' },
       description: 'Checks whether these settings would be accepted, and which secrets differ from the stored ones. Nothing is changed.',
       body: CHECK,
       answer: CHECK_ANSWER,
@@ -107,9 +108,9 @@ export function withConfiguration(routes: readonly Route[], parts: ControlParts)
     }),
     route('GET', '/configuration', {
       summary: 'Export the configuration',
+      access: { role: 'admin', sources: 'all' },
       description: 'Returns the same YAML file as `switchyard export`, without secrets.',
       // Viewers do not see header values, and a file without them would remove them where it is applied.
-      role: 'admin',
       query: FILE_QUERY,
       answer: FILE_ANSWER,
       errors: ['same_names'],
@@ -122,6 +123,7 @@ export function withConfiguration(routes: readonly Route[], parts: ControlParts)
     }),
     route('GET', '/configuration/schema', {
       summary: 'Retrieve the JSON Schema of the configuration file',
+      access: { role: 'viewer', sources: 'none' },
       description: 'Describes the file that `switchyard export` writes and `switchyard apply` reads.',
       answer: anyObject(),
       handle: () => fileSchema(schemaOf),

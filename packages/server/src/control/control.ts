@@ -8,6 +8,7 @@ import { invalidField, object, shown } from '../api/schema.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { isTooDeep, MAX_DEPTH, mayBeDeep } from '../store/port/scan-json.ts'
 import { InvalidCursor, SourceHasPlan, StoreUnavailable, UnknownVersion, WriteKeyTaken } from '../store/store.ts'
+import { assertFields, assertRole, assertWhole, faultInOrder, isWholeFor, ScopedRoutes } from './access/authorization.ts'
 import { type Access, type Caller, TooManyAttempts } from './access/authorize.ts'
 import { auditRoutes } from './administration/audit.ts'
 import { loginRoutes } from './administration/login.ts'
@@ -37,7 +38,7 @@ import { planRoutes } from './plans/plans.ts'
 import { violationRoutes } from './plans/violations.ts'
 import { quarantineRoutes } from './quarantine/quarantine.ts'
 import { replayRoutes } from './replays/replays.ts'
-import { type ControlParts, type Route, roleOf } from './routes/route.ts'
+import type { ControlParts, Route } from './routes/route.ts'
 import { privacyRoutes } from './sources/privacy.ts'
 import { sourceRoutes } from './sources/sources.ts'
 
@@ -100,7 +101,8 @@ export function controlRoutes(parts: ControlParts): Route[] {
 
 /** Returns the routes that it serves. */
 export async function registerControl(app: FastifyInstance, deps: ControlParts): Promise<readonly Route[]> {
-  const routes = controlRoutes(deps)
+  const scoped = new ScopedRoutes(deps, controlRoutes)
+  const { routes } = scoped.all
 
   await app.register(
     async (api) => {
@@ -118,9 +120,9 @@ export async function registerControl(app: FastifyInstance, deps: ControlParts):
         // Pages of other origins must not load anything from here.
         reply.header('cross-origin-resource-policy', 'same-origin')
         const route = request.routeOptions.config.controlRoute
-        if (route?.public === undefined) request.caller = await deps.access.authorize(request.raw)
+        if (route?.access !== 'public') request.caller = await deps.access.authorize(request.raw)
         if (request.is404) rejectPath(request, reply, routes)
-        if (request.caller?.role === 'viewer' && route !== undefined && roleOf(route) === 'admin') throw new ApiError('forbidden')
+        if (request.caller !== null && route !== undefined) assertRole(route, request.caller)
         const encoding = request.headers['content-encoding'] ?? 'identity'
         if (encoding !== 'identity')
           throw new ApiError('unsupported_encoding', {
@@ -129,39 +131,57 @@ export async function registerControl(app: FastifyInstance, deps: ControlParts):
       })
 
       api.setErrorHandler(async (error, request, reply) => {
-        const fault = toApiError(error, request.routeOptions.bodyLimit)
+        const { caller, routeOptions } = request
+        const { controlRoute } = routeOptions.config
+        const thrown = toApiError(error, routeOptions.bodyLimit)
+        const fault =
+          caller === null || caller.sources === 'all' || controlRoute === undefined
+            ? thrown
+            : await faultInOrder(thrown, controlRoute, scoped.of(caller.sources), idOf(request)).catch(toApiError)
         if (fault.status === 401) reply.header('www-authenticate', 'Bearer')
         if (fault.status === 503) reply.header('retry-after', String(RETRY_AFTER_SECONDS))
         if (fault instanceof TooManyAttempts) reply.header('retry-after', String(fault.retryAfterSeconds))
         // Logs the route and not the URL, which may contain a write key or a user id.
-        const { method, routeOptions } = request
+        const { method } = request
         if (fault.status >= 500) request.log.error({ err: error, method, route: routeOptions.url }, 'control request failed')
         return reply.code(fault.status).send(errorBody(fault))
       })
       api.setNotFoundHandler((request, reply) => rejectPath(request, reply, routes))
 
-      for (const route of routes) serve(api, route, deps.access)
+      for (const at of routes.keys()) serve(api, at, scoped, deps.access)
     },
     { prefix: CONTROL_PREFIX },
   )
   return routes
 }
 
-function serve(api: FastifyInstance, route: Route, access: Access): void {
+function idOf(request: FastifyRequest): string {
+  return (request.params as Record<string, string> | undefined)?.['id'] ?? ''
+}
+
+function serve(api: FastifyInstance, at: number, scoped: ScopedRoutes, access: Access): void {
+  const route = scoped.all.routes[at] as Route
   api.route({
     method: route.method,
     url: route.path,
     config: { controlRoute: route },
-    bodyLimit: route.public === undefined ? MAX_CONTROL_BODY_BYTES : MAX_PUBLIC_BODY_BYTES,
+    bodyLimit: route.access !== 'public' ? MAX_CONTROL_BODY_BYTES : MAX_PUBLIC_BODY_BYTES,
     async handler(request, reply) {
       const params = request.params as Record<string, string>
       // The router matches /sources/ as a source with an empty id.
       if (Object.values(params).includes('')) throw new ApiError('not_found')
+      const { caller } = request
+      const own = scoped.of(caller?.sources ?? 'all')
+      const isWhole = isWholeFor(own, scoped.all)
+      if (caller !== null) {
+        assertFields(route, caller, request.body)
+        assertWhole(route, own, scoped.all, idOf(request))
+      }
       const query = (route.query ?? NO_QUERY).parse(request.query, '')
       const given = route.body?.parse(request.body === undefined ? {} : request.body, '')
       // HEAD gets only the headers, because the event stream has no end.
       if (route.stream && request.method === 'HEAD') return reply.type('text/event-stream; charset=utf-8').send()
-      const answer = await route.handle({
+      const answer = await (own.routes[at] as Route).handle({
         params,
         body: given,
         query,
@@ -172,6 +192,12 @@ function serve(api: FastifyInstance, route: Route, access: Access): void {
         get role() {
           return callerOf(request).role
         },
+        get sources() {
+          return callerOf(request).sources
+        },
+        // The credentials of a shared destination belong to others, too.
+        roleOn: (id) => (isWhole(id) ? callerOf(request).role : 'viewer'),
+        isWhole,
         exchange: { request: request.raw, caller: request.caller, setHeader: (name, value) => void reply.header(name, value) },
       })
       if (route.stream) return stream(request, reply, answer as AsyncIterable<StreamEvent>, access)
@@ -241,7 +267,7 @@ function parseBody(body: Buffer): unknown {
 }
 
 /** Converts anything that was thrown to an error of the table. */
-function toApiError(error: unknown, bodyLimit: number | undefined): ApiError {
+function toApiError(error: unknown, bodyLimit?: number): ApiError {
   if (error instanceof ApiError) return error
   if (error instanceof WriteKeyTaken) return new ApiError('write_key_taken')
   if (error instanceof SourceHasPlan)

@@ -129,7 +129,9 @@ function read(value: unknown): [string, LiveFilter][] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, given]: [string, unknown]): [string, LiveFilter][] => {
     if (key.length > FIELD_CHARACTERS || typeof given !== 'object' || given === null) return []
-    const filter: LiveFilter = {}
+    const { sourceIds } = given as { sourceIds?: unknown }
+    if (sourceIds !== undefined && !isListOfIds(sourceIds)) return []
+    const filter: LiveFilter = sourceIds === undefined ? {} : { sourceIds }
     for (const field of FILTER_FIELDS) {
       const wanted: unknown = (given as Record<string, unknown>)[field]
       if (wanted === undefined) continue
@@ -139,6 +141,10 @@ function read(value: unknown): [string, LiveFilter][] {
     }
     return [[key, filter]]
   })
+}
+
+function isListOfIds(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((id) => typeof id === 'string' && id.length <= FIELD_CHARACTERS)
 }
 
 interface Message {

@@ -14,6 +14,8 @@ import { redactUrl } from './redact-url.ts'
 
 export interface LiveFilter {
   sourceId?: string | undefined
+  /** The sources that the listener is limited to, in addition to the other conditions. Undefined: all. */
+  sourceIds?: readonly string[] | undefined
   destinationId?: string | undefined
   type?: string | undefined
   messageId?: string | undefined
@@ -91,7 +93,10 @@ export class LiveFeed implements Watcher {
   receive(keys: readonly string[], event: LiveEvent): void {
     const nowMs = performance.now()
     const kind = kindOf(event)
-    for (const listener of this.#listeners) if (keys.includes(listener.key) && listener.hasRoom(nowMs, kind)) listener.push(event)
+    for (const listener of this.#listeners) {
+      if (!keys.includes(listener.key) || !isFor(listener.filter, event)) continue
+      if (listener.hasRoom(nowMs, kind)) listener.push(event)
+    }
   }
 
   /** Counts events that another node dropped because they did not fit into its messages. */
@@ -126,6 +131,7 @@ export class LiveFeed implements Watcher {
         filter.destinationId === undefined &&
         (filter.what === undefined || filter.what === 'accepted') &&
         matches(filter.sourceId, sourceId) &&
+        isInScope(filter, sourceId) &&
         matches(filter.type, item['type']) &&
         matches(filter.messageId, item['messageId']) &&
         matchesContent(filter, item)
@@ -139,7 +145,8 @@ export class LiveFeed implements Watcher {
     const wants: Wants = ({ destinationId, type, messageId, event, userId, what, ...filter }) =>
       [destinationId, type, messageId, event, userId].every((each) => each === undefined) &&
       (what === undefined || what === 'rejected' || what === 'failure') &&
-      matches(filter.sourceId, sourceId)
+      matches(filter.sourceId, sourceId) &&
+      isInScope(filter, sourceId)
     this.#emit('rejected', wants, () =>
       JSON.stringify({ at: isoTime(this.#options.wallMs()), sourceId, code, messages, sample: redactWriteKeys(sample) }),
     )
@@ -151,6 +158,8 @@ export class LiveFeed implements Watcher {
     const wants: Wants = (filter) =>
       matches(filter.destinationId, attempt.destination.id) &&
       (filter.what === undefined || filter.what === 'attempt' || (filter.what === 'failure' && isFailed)) &&
+      // A request that also contained messages of other sources is not shown: the event describes its first message, and counts all.
+      (filter.sourceIds === undefined || attempt.messages.every((message) => isInScope(filter, message.sourceId))) &&
       attempt.messages.some(
         (message) =>
           matches(filter.sourceId, message.sourceId) &&
@@ -180,7 +189,8 @@ export class LiveFeed implements Watcher {
 
 /** Equal filters have the same key on every node. */
 function keyOf(filter: LiveFilter): string {
-  const text = JSON.stringify(FILTER_FIELDS.map((field) => filter[field] ?? null))
+  const fields = FILTER_FIELDS.map((field) => filter[field] ?? null)
+  const text = JSON.stringify(filter.sourceIds === undefined ? fields : [...fields, [...filter.sourceIds].sort()])
   return createHash('sha256').update(text).digest('base64url').slice(0, 8)
 }
 
@@ -299,6 +309,15 @@ class Listener implements AsyncIterable<LiveEvent>, AsyncIterator<LiveEvent> {
     this.#characters -= event.json.length
     return { done: false, value: event }
   }
+}
+
+function isInScope({ sourceIds }: Pick<LiveFilter, 'sourceIds'>, sourceId: string | null): boolean {
+  return sourceIds === undefined || (sourceId !== null && sourceIds.includes(sourceId))
+}
+
+/** A node of an earlier version does not know that a filter is limited to sources, and sends events of all. */
+function isFor(filter: LiveFilter, { json }: LiveEvent): boolean {
+  return filter.sourceIds === undefined || isInScope(filter, (JSON.parse(json) as { sourceId?: string | null }).sourceId ?? null)
 }
 
 function matches(wanted: string | undefined, value: unknown): boolean {

@@ -4,16 +4,18 @@
 
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '../../errors.ts'
-import { type Actor, type ControlToken, type Role, type Store, StoreUnavailable } from '../../store/store.ts'
+import { type Actor, type ControlToken, type Role, type SourceScope, type Store, StoreUnavailable } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { type AdminToken, FIRST_TOKEN, hashToken, looksGenerated, looksLikeWriteKey, tokenMatches } from './admin-token.ts'
 import { AttemptLimit } from './attempt-limit.ts'
 import { EndedSessions, SESSION_MS, type Session, Sessions, sessionCookie, sessionId, sessionsOfCookies } from './sessions.ts'
 
 export interface Caller {
-  actor: Actor
+  actor: Required<Actor>
   role: Role
+  sources: SourceScope
   /** When the session ends; null for a bearer token. */
   expiresAtMs: number | null
   /** Undefined for a bearer token. */
@@ -102,11 +104,10 @@ export class Access {
     return () => this.#watched.delete(watched)
   }
 
-  /** Whether the request is authorized, for routes outside of /api, such as the metrics. */
+  /** Whether the request is authorized and its caller has all sources, for routes outside of /api, such as the metrics. */
   async allows(request: IncomingMessage): Promise<boolean> {
     try {
-      await this.authorize(request)
-      return true
+      return (await this.authorize(request)).sources === 'all'
     } catch (error) {
       if (error instanceof ApiError || error instanceof StoreUnavailable) return false
       throw error
@@ -129,13 +130,14 @@ export class Access {
           : 'The token is not valid or was revoked. Check that you copied the whole token, or ask an admin for a new one.',
       })
     this.#recordUse(caller.actor.id)
-    const expiresAtMs = this.#options.clock.wallMs() + SESSION_MS
+    const nowMs = this.#options.clock.wallMs()
+    const expiresAtMs = Math.min(nowMs + SESSION_MS, this.#expiryOf(caller.actor.id))
     const session = this.#sessions.issue({ tokenId: caller.actor.id, expiresAtMs }, this.#hashOf(caller.actor.id) as string)
-    return { ...caller, expiresAtMs, cookie: sessionCookie(session, SESSION_MS, this.#isSecure(request)) }
+    return { ...caller, expiresAtMs, cookie: sessionCookie(session, expiresAtMs - nowMs, this.#isSecure(request)) }
   }
 
   /** Ends the session on every node, so that a copy of its cookie is worthless. Returns the actor of the session. */
-  async logOut(request: IncomingMessage): Promise<Actor | null> {
+  async logOut(request: IncomingMessage): Promise<Required<Actor> | null> {
     const caller = bearerOf(request) === undefined ? await this.#bySession(request) : null
     if (caller?.sessionId === undefined || caller.expiresAtMs === null) return null
     await this.#ended.add(caller.sessionId, caller.expiresAtMs, this.#options.clock.wallMs())
@@ -147,6 +149,11 @@ export class Access {
   cookieOfLogOut(request: IncomingMessage): string {
     this.#rejectCrossSite(request, false)
     return sessionCookie('', 0, this.#isSecure(request))
+  }
+
+  /** All tokens but the first. */
+  tokens(): ControlToken[] {
+    return [...this.#options.store.configuration().tokens.values()]
   }
 
   /** When each token was last used, by id. */
@@ -175,7 +182,7 @@ export class Access {
   async #sessionOf(request: IncomingMessage): Promise<(Session & { id: string }) | null> {
     const nowMs = this.#options.clock.wallMs()
     for (const text of sessionsOfCookies(request.headers.cookie, this.#isSecure(request))) {
-      const session = this.#sessions.open(text, (id) => this.#hashOf(id), nowMs)
+      const session = this.#sessions.open(text, (id) => (this.#isInForce(id) ? this.#hashOf(id) : undefined), nowMs)
       const id = sessionId(text)
       if (session !== null && !(await this.#ended.has(id))) return { ...session, id }
     }
@@ -206,12 +213,25 @@ export class Access {
       this.#byHash = new Map([...tokens.values()].map((known) => [known.hash, known]))
       for (const known of this.#usedMs.keys()) if (known !== FIRST_TOKEN.id && !tokens.has(known)) this.#usedMs.delete(known)
     }
-    return this.#byHash.get(hashToken(token))?.id
+    const id = this.#byHash.get(hashToken(token))?.id
+    return id !== undefined && this.#isInForce(id) ? id : undefined
   }
 
-  #hasToken({ actor, expiresAtMs }: Caller): boolean {
+  /** With the same role and sources: a response that goes on for long was made for these. */
+  #hasToken({ actor, role, sources, expiresAtMs }: Caller): boolean {
     if (expiresAtMs !== null && expiresAtMs <= this.#options.clock.wallMs()) return false
-    return actor.id === FIRST_TOKEN.id || this.#options.store.configuration().tokens.has(actor.id)
+    if (!this.#isInForce(actor.id)) return false
+    const now = this.#callerOf(actor.id)
+    return now.role === role && isDeepStrictEqual(now.sources, sources)
+  }
+
+  /** Whether the token exists and has not expired. */
+  #isInForce(id: string): boolean {
+    return this.#hashOf(id) !== undefined && this.#expiryOf(id) > this.#options.clock.wallMs()
+  }
+
+  #expiryOf(id: string): number {
+    return this.#options.store.configuration().tokens.get(id)?.expiresAtMs ?? Number.POSITIVE_INFINITY
   }
 
   #hashOf(id: string): string | undefined {
@@ -219,10 +239,11 @@ export class Access {
   }
 
   #callerOf(id: string): Caller {
-    if (id === FIRST_TOKEN.id) return { actor: FIRST_TOKEN, role: 'admin', expiresAtMs: null }
+    if (id === FIRST_TOKEN.id) return { actor: FIRST_TOKEN, role: 'admin', sources: 'all', expiresAtMs: null }
     const token = this.#options.store.configuration().tokens.get(id)
     if (token === undefined) throw new ApiError('unauthorized')
-    return { actor: { id, name: token.name }, role: token.role, expiresAtMs: null }
+    const { name, role, sources, owner } = token
+    return { actor: { id, name, type: 'token', owner }, role, sources, expiresAtMs: null }
   }
 
   /** Recorded at most once a minute per token, without waiting for the write. */

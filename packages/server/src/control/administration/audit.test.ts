@@ -276,7 +276,7 @@ test('every change has an audit entry with the actor, the action, and the values
     assert.ok(answer.status < 300, `${name}: ${answer.text}`)
     const added = (await entries(fixture, `&action=${action}`)).filter(({ id }) => !known.has(id))
     assert.equal(added.length, 1, `${name} writes one ${action}`)
-    assert.deepEqual(added[0].actor, { id: 'admin', name: 'admin' }, name)
+    assert.deepEqual(added[0].actor, { id: 'admin', name: 'admin', type: 'token', owner: null }, name)
     assert.ok(Math.abs(Date.parse(added[0].at) - Date.now()) < 60_000)
   }
 })
@@ -368,7 +368,7 @@ test('the audit log can be filtered by actor, action, subject, time and user, an
     (await entries(fixture)).map(({ id }) => id),
   )
   const [named] = await entries(fixture, `&actor=${ann.id}`)
-  assert.deepEqual(named.actor, { id: ann.id, name: 'Ann' })
+  assert.deepEqual(named.actor, { id: ann.id, name: 'Ann', type: 'token', owner: null })
   await call('DELETE', `/api/tokens/${ann.id}`)
   assert.equal((await entries(fixture, `&actor=${ann.id}`))[0].actor.name, 'Ann', 'even after the token was deleted')
 })

@@ -2,20 +2,25 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { queryTime } from '../../api/query-values.ts'
-import { anyObject, nullable, object, optional, string, time } from '../../api/schema.ts'
+import { anyObject, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { maskedWriteKey } from '../../api/write-key-mask.ts'
 import type { AuditEntry, Role } from '../../store/store.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 
+const ACTOR = object({
+  id: string({ description: 'The id of the token; `service` if the service made the change itself.' }),
+  name: string({ description: 'The name of the token at that time.' }),
+  type: oneOf(['person', 'token', 'service']),
+  owner: nullable(
+    object({ subject: string(), email: nullable(string()) }, { description: 'The person to whom the token belonged; null if nobody.' }),
+  ),
+})
 const ENTRY = object(
   {
     id: string(),
     at: time(),
-    actor: object({
-      id: string({ description: 'The id of the token; `service` if the service made the change itself.' }),
-      name: string({ description: 'The name of the token at that time.' }),
-    }),
+    actor: ACTOR,
     action: string({ description: 'The kind of resource and the change, such as `source.update`.' }),
     subject: nullable(string({ description: 'The id of the resource; for a suppression, the pseudonym of the user.' })),
     before: nullable(anyObject({ description: 'The resource before the change; null if it was created.' })),
@@ -37,6 +42,8 @@ export function auditRoutes({ store }: ControlParts): Route[] {
   return [
     route('GET', '/audit', {
       summary: 'List audit log entries, newest first',
+      description: 'If your access is limited to some sources, only entries that concern these sources and no others.',
+      access: { role: 'viewer', sources: 'limited' },
       query: listQuery(FILTERS),
       answer: listAnswer(ENTRY),
       async handle({ query, role }) {
@@ -50,7 +57,7 @@ export function auditRoutes({ store }: ControlParts): Route[] {
 }
 
 function entryView(entry: AuditEntry, role: Role) {
-  return role === 'admin' ? entry : { ...entry, before: withoutWriteKeys(entry.before), after: withoutWriteKeys(entry.after) }
+  return role !== 'viewer' ? entry : { ...entry, before: withoutWriteKeys(entry.before), after: withoutWriteKeys(entry.after) }
 }
 
 /** The state of a source as viewers see it. No other resource has a field of this name. */

@@ -56,7 +56,12 @@ test('a login creates a session with the rights of the token', async (t) => {
   assert.doesNotMatch(answer.headers.get('set-cookie') ?? '', new RegExp(TOKEN))
   const cookie = cookieOf(answer)
   const session = await as(cookie, 'GET', '/api/session')
-  assert.deepEqual(session.body, { actor: { id: 'admin', name: 'admin' }, role: 'admin', expiresAt: answer.body.expiresAt })
+  assert.deepEqual(session.body, {
+    actor: { id: 'admin', name: 'admin', type: 'token' },
+    role: 'admin',
+    sources: 'all',
+    expiresAt: answer.body.expiresAt,
+  })
   assert.equal((await as(cookie, 'POST', '/api/sources', { name: 'Shop' }, SAME)).status, 201)
 })
 
@@ -106,7 +111,8 @@ test('a session ends when it expires, when its token is revoked, and when the se
   late.ms = 12 * HOUR_MS + 5_000
   assert.equal((await as(cookie, 'GET', '/api/session')).status, 401, 'use does not extend the session')
   const again = cookieOf(await logIn(body.token))
-  const caller = { actor: { id: body.id, name: 'Ann' }, role: 'admin', expiresAtMs: null } as const
+  const actor = { id: body.id, name: 'Ann', type: 'token', owner: null } as const
+  const caller = { actor, role: 'admin', sources: 'all', expiresAtMs: null } as const
   assert.ok(await deps.access.isStillValid(caller))
   assert.equal((await as(again, 'DELETE', `/api/tokens/${body.id}`, undefined, SAME)).status, 204)
   assert.equal((await as(again, 'GET', '/api/session')).status, 401)

@@ -1,16 +1,18 @@
 // Login and logout of the dashboard: exchanges a control token for a session cookie, which scripts in the page cannot read. What a session may
 // do is decided in authorize.ts.
 
+import { sourceScope } from '../../api/resources/source-scope.ts'
 import { nullable, object, oneOf, string, time } from '../../api/schema.ts'
-import { type Actor, type Role, StoreUnavailable } from '../../store/store.ts'
+import { type Actor, ROLES, type Role, StoreUnavailable } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const LOGIN = object({ token: string({ min: 1, max: 1_000, writeOnly: true, description: 'A control token.' }) })
 const SESSION = object(
   {
-    actor: object({ id: string(), name: string() }),
-    role: oneOf(['admin', 'viewer']),
+    actor: object({ id: string(), name: string(), type: oneOf(['person', 'token', 'service']) }),
+    role: oneOf(ROLES),
+    sources: sourceScope('The sources of the caller: `all`, or a list of ids.'),
     expiresAt: nullable(time({ description: 'When the session ends; null for a bearer token.' })),
   },
   { title: 'Session', description: 'The caller of the request.' },
@@ -29,22 +31,22 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
   return [
     route('POST', '/login', {
       summary: 'Log in to the dashboard',
+      access: 'public',
       description: 'Sets a session cookie, which is valid for at most 12 hours. Revoking the token ends the session earlier.',
-      public: true,
       body: LOGIN,
       answer: SESSION,
       errors: ['unauthorized', 'cross_site_request', 'too_many_attempts'],
       async handle({ body, exchange }) {
-        const { actor, role, expiresAtMs, cookie } = access.logIn(exchange.request, body.token)
+        const { actor, role, sources, expiresAtMs, cookie } = access.logIn(exchange.request, body.token)
         await recordLogin(actor, 'session.login', { role })
         exchange.setHeader('set-cookie', cookie)
-        return { actor, role, expiresAtMs }
+        return { actor, role, sources, expiresAtMs }
       },
     }),
     route('POST', '/logout', {
       summary: 'Log out of the dashboard',
+      access: 'public',
       description: 'Ends the session, on every node, and removes its cookie from the browser. Other sessions of the same token go on.',
-      public: true,
       status: 204,
       errors: ['cross_site_request'],
       async handle({ exchange }) {
@@ -55,9 +57,10 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
       },
     }),
     route('GET', '/session', {
-      summary: 'Retrieve the name and role of the caller, and when its session ends',
+      summary: 'Retrieve the name, the role and the sources of the caller, and when its session ends',
+      access: { role: 'viewer', sources: 'none' },
       answer: SESSION,
-      handle: ({ actor, role, exchange }) => ({ actor, role, expiresAtMs: exchange.caller?.expiresAtMs ?? null }),
+      handle: ({ actor, role, sources, exchange }) => ({ actor, role, sources, expiresAtMs: exchange.caller?.expiresAtMs ?? null }),
     }),
   ]
 }

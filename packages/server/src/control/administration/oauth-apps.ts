@@ -73,6 +73,9 @@ export function oauthAppRoutes({ store, clock }: ControlParts): Route[] {
     noun: 'an OAuth application',
     plural: 'OAuth applications',
     action: 'oauth-app',
+    subject: 'oauthApp',
+    changedBy: 'admin',
+    sourcesOf: ({ sourceIds }) => sourceIds,
     notFound: 'oauth_app_not_found',
     answer: APP.view,
     stored: () => store.configuration().oauthApps,
@@ -122,6 +125,7 @@ function keyRoutes(store: Store, clock: Clock, kind: ResourceKind<OAuthApp>): Ro
   return [
     route('POST', '/oauth-apps/:id/keys', {
       summary: 'Add a public key to an OAuth application',
+      access: { role: 'admin', sources: 'all', subject: 'oauthApp' },
       description: 'If you leave out `id`, an id is generated.',
       body: NEW_KEY,
       status: 201,
@@ -142,6 +146,7 @@ function keyRoutes(store: Store, clock: Clock, kind: ResourceKind<OAuthApp>): Ro
     }),
     route('DELETE', '/oauth-apps/:id/keys/:keyId', {
       summary: 'Remove a public key from an OAuth application',
+      access: { role: 'admin', sources: 'all', subject: 'oauthApp' },
       description: 'Afterwards, access tokens that were issued for the key are rejected.',
       status: 204,
       errors: ['oauth_app_not_found', 'oauth_key_not_found'],
@@ -156,6 +161,7 @@ function keyRoutes(store: Store, clock: Clock, kind: ResourceKind<OAuthApp>): Ro
     }),
     route('POST', '/oauth-apps/:id/revoke-tokens', {
       summary: 'Revoke all access tokens of an OAuth application',
+      access: { role: 'admin', sources: 'all', subject: 'oauthApp' },
       description: 'The application can request new tokens afterwards.',
       answer: APP.view,
       errors: ['oauth_app_not_found'],

@@ -26,7 +26,12 @@ test('a token is shown once, stored as a hash, and authorizes requests', async (
     ],
   )
   const session = await fixture.call('GET', '/api/session', undefined, { token })
-  assert.deepEqual(session.body, { actor: { id, name: 'Ann’s laptop' }, role: 'admin', expiresAt: null })
+  assert.deepEqual(session.body, {
+    actor: { id, name: 'Ann’s laptop', type: 'token' },
+    role: 'admin',
+    sources: 'all',
+    expiresAt: null,
+  })
 })
 
 test('a revoked token is rejected from the next request on', async (t) => {
@@ -86,14 +91,13 @@ test('a viewer cannot use any route that changes something, and is rejected befo
   const fixture = await startControl(t)
   const { token } = await newToken(fixture, 'viewer')
   const before = fixture.store.configuration()
-  for (const { method, path, role, public: open } of controlRoutes(fixture.deps)) {
-    if (open) continue
+  for (const { method, path, access } of controlRoutes(fixture.deps)) {
+    if (access === 'public') continue
     const url = `/api${path.replaceAll(/:\w+/g, 'x')}`
     const options = method === 'GET' ? { token } : { token, raw: '{"not json' }
     if (path === '/live') continue
     const { status, body } = await fixture.call(method, url, undefined, options)
-    if (role === 'admin' || (method !== 'GET' && role === undefined))
-      assert.deepEqual([status, body.code], [403, 'forbidden'], `${method} ${path}`)
+    if (access.role !== 'viewer') assert.deepEqual([status, body.code], [403, 'forbidden'], `${method} ${path}`)
     else assert.notEqual(body?.code, 'forbidden', `${method} ${path}`)
   }
   assert.equal(fixture.store.configuration(), before)

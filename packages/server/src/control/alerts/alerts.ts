@@ -27,7 +27,7 @@ import {
   withDefault,
 } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
-import { type Configuration, SYSTEM_SOURCE } from '../../store/store.ts'
+import { type Configuration, type Store, SYSTEM_SOURCE } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlAlerts, type ControlParts, type Route, route } from '../routes/route.ts'
@@ -176,6 +176,7 @@ function incidentRoutes(parts: ControlParts): Route[] {
   return [
     route('GET', '/incidents', {
       summary: 'List incidents: the open ones, and then the closed ones, newest first',
+      access: { role: 'viewer', sources: 'limited' },
       description: 'Closed incidents are kept for 90 days.',
       query: listQuery(FILTERS),
       answer: listAnswer(INCIDENT),
@@ -188,6 +189,7 @@ function incidentRoutes(parts: ControlParts): Route[] {
     }),
     route('GET', '/incidents/:id', {
       summary: 'Retrieve an incident, with its timeline',
+      access: { role: 'viewer', sources: 'limited', subject: 'incident' },
       answer: INCIDENT_DETAIL,
       errors: ['incident_not_found'],
       async handle({ params }) {
@@ -204,12 +206,14 @@ function ruleRoutes(parts: ControlParts): Route[] {
   return [
     route('GET', '/alerts', {
       summary: 'Retrieve the rules for alerts, with their settings',
+      access: { role: 'viewer', sources: 'limited' },
       answer: ALERTS,
       tagged: true,
       handle: () => alertsView(parts),
     }),
     route('PATCH', '/alerts', {
       summary: 'Change the settings of rules',
+      access: { role: 'admin', sources: 'all' },
       body: ALERTS_PATCH,
       answer: ALERTS,
       async handle({ body, actor }) {
@@ -240,6 +244,7 @@ function muteRoutes({ store, clock, alerts }: ControlParts): Route[] {
   return [
     route('GET', '/alerts/mutes', {
       summary: 'List the mutes that have not ended',
+      access: { role: 'viewer', sources: 'limited' },
       answer: listAnswer(MUTE.view),
       async handle() {
         const mutes = await running(alerts).settings.mutes(clock.wallMs())
@@ -248,11 +253,12 @@ function muteRoutes({ store, clock, alerts }: ControlParts): Route[] {
     }),
     route('POST', '/alerts/mutes', {
       summary: 'Mute alerts of a rule, of a source, of a destination, or all of them, for some time',
+      access: { role: 'editor', sources: 'limited' },
       description: 'Incidents are still recorded. If an incident is still open when the mute ends, the alert is sent then.',
       body: NEW_MUTE,
       status: 201,
       answer: MUTE.view,
-      errors: ['source_not_found', 'destination_not_found'],
+      errors: ['source_not_found', 'destination_not_found', 'shared_destination'],
       async handle({ body, actor }) {
         const { rule, sourceId, destinationId, note } = body
         const { sources, destinations } = store.configuration()
@@ -271,32 +277,36 @@ function muteRoutes({ store, clock, alerts }: ControlParts): Route[] {
           createdBy: { id: actor.id, name: actor.name },
         }
         const view = muteView(await running(alerts).settings.mute(made).catch(asApiError), store.configuration())
-        await recordAction(store.history, { actor, action: 'mute.create', subject: view.id, after: view })
+        await recordAction(store.history, { actor, action: 'mute.create', subject: view.id, after: view, sources: sourcesOf(view, store) })
         return view
       },
     }),
     route('DELETE', '/alerts/mutes/:id', {
       summary: 'End a mute',
+      access: { role: 'editor', sources: 'limited', subject: 'mute' },
       status: 204,
       errors: ['mute_not_found'],
       async handle({ params, actor }) {
         const ended = await running(alerts).settings.unmute(params['id'] ?? '')
         if (ended === undefined) throw new ApiError('mute_not_found')
-        await store.history.noteAudit({
-          actor,
-          action: 'mute.delete',
-          subject: ended.id,
-          before: muteView(ended, store.configuration()),
-          after: null,
-        })
+        const view = muteView(ended, store.configuration())
+        const sources = sourcesOf(view, store)
+        await store.history.noteAudit({ actor, action: 'mute.delete', subject: ended.id, before: view, after: null, sources })
       },
     }),
   ]
 }
 
+/** Null: the mute is about everything, or about something that was deleted. */
+function sourcesOf({ sourceId, destinationId }: Infer<typeof MUTE.view>, store: Store): readonly string[] | null {
+  if (sourceId !== null) return [sourceId]
+  return store.configuration().destinations.get(destinationId ?? '')?.sourceIds ?? null
+}
+
 function testRoute({ store, alerts }: ControlParts): Route {
   return route('POST', '/alerts/test', {
     summary: 'Send a test alert to all destinations of the source system',
+    access: { role: 'admin', sources: 'all' },
     description: 'The message has the event `Alert Test`. It is routed and delivered like an alert.',
     answer: TEST_ANSWER,
     async handle({ actor }) {
@@ -314,7 +324,7 @@ function running(alerts: ControlAlerts | undefined): ControlAlerts {
 
 async function viewer({ clock, alerts }: ControlParts) {
   const nowMs = clock.wallMs()
-  const mutes = await running(alerts).settings.mutes(nowMs)
+  const mutes = await running(alerts).mutesInForce(nowMs)
   return (incident: Incident) => incidentView(incident, mutes, nowMs)
 }
 

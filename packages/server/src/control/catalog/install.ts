@@ -25,11 +25,13 @@ export function catalogInstallRoutes({ store, catalogInstaller }: ControlParts):
   return [
     route('GET', '/catalog/install', {
       summary: 'Show whether the catalogue is installed, or the progress of the installation',
+      access: { role: 'viewer', sources: 'none' },
       answer: INSTALLATION,
       handle: () => installer().state(),
     }),
     route('POST', '/catalog/install', {
       summary: 'Install the catalogue of integrations',
+      access: { role: 'admin', sources: 'none' },
       description:
         'Downloads the integrations (about 110 MB) from the npm registry, in the background, to the machine that answers this request. The machine needs npm. If the catalogue is already installed or being installed, nothing changes. With several nodes, install it on each of them.',
       status: 202,

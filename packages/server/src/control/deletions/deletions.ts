@@ -83,6 +83,7 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
   return [
     route('GET', '/deletions', {
       summary: 'List deletion requests, newest first',
+      access: { role: 'viewer', sources: 'limited' },
       query: listQuery(DELETION_FILTERS),
       answer: listAnswer(DELETION_SUMMARY),
       async handle({ query }) {
@@ -92,6 +93,7 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
     }),
     route('POST', '/deletions', {
       summary: 'Create a deletion request',
+      access: { role: 'admin', sources: 'all' },
       description:
         'Deletes the stored messages of the users, and sends a `delete` message to the destinations of the sources so that receivers can delete their copies. If a source hashes user ids, send the original ids: the service also deletes the messages with their hashes, and sends the hashes to the destinations of that source.',
       body: NEW_DELETION,
@@ -108,11 +110,17 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
           checkSize(configuration, request.userIds.length, request.sourceIds, 'deletion')
           return { ...request, hashedUserIds: hashedUserIds(privacy, configuration, request) }
         }
-        return detailView(await store.deletions.create(checked, audited(actor, 'deletion.create', requestView)))
+        return detailView(
+          await store.deletions.create(
+            checked,
+            audited(actor, 'deletion.create', requestView, ({ sourceIds }) => sourceIds),
+          ),
+        )
       },
     }),
     route('GET', '/deletions/:id', {
       summary: 'Retrieve a deletion request, with its state per user, source and destination',
+      access: { role: 'viewer', sources: 'limited', subject: 'deletion' },
       answer: DELETION,
       errors: ['deletion_not_found'],
       async handle({ params }) {
@@ -123,6 +131,7 @@ function requestRoutes(store: Store, privacy: Privacy): Route[] {
     }),
     route('GET', '/deletions/:id/targets', {
       summary: 'List the state of a deletion request per user, source and destination',
+      access: { role: 'viewer', sources: 'limited', subject: 'deletion' },
       query: listQuery(DELETION_FILTERS),
       answer: listAnswer(TARGET),
       errors: ['deletion_not_found'],
@@ -142,6 +151,7 @@ function suppressionRoutes(store: Store): Route[] {
   return [
     route('GET', '/suppressions', {
       summary: 'List suppressed users',
+      access: { role: 'viewer', sources: 'limited' },
       query: listQuery(SUPPRESSION_FILTERS),
       answer: listAnswer(SUPPRESSION),
       async handle({ query }) {
@@ -152,6 +162,7 @@ function suppressionRoutes(store: Store): Route[] {
     }),
     route('POST', '/suppressions', {
       summary: 'Suppress users',
+      access: { role: 'editor', sources: 'limited' },
       description: 'New messages of these users are dropped. Stored messages are not deleted.',
       body: NEW_SUPPRESSIONS,
       answer: object({ added: integer({ description: 'The number of new suppressions. There is one for each user and source.' }) }),
@@ -159,25 +170,46 @@ function suppressionRoutes(store: Store): Route[] {
         const userIds = [...new Set(body.userIds)]
         const subject = userIds.length === 1 ? await store.deletions.pseudonym(userIds[0] as string) : null
         const sourceIds = body.sourceIds === undefined ? null : [...new Set(body.sourceIds)]
-        const entry = { actor, action: 'suppression.create', subject, before: null, after: { userCount: userIds.length, sourceIds } }
+        const audit = (after: NewSuppressions | null): NewAuditEntry => {
+          const sources = after?.sourceIds ?? null
+          return {
+            actor,
+            action: 'suppression.create',
+            subject,
+            before: null,
+            after: { userCount: userIds.length, sourceIds: sources && [...sources] },
+            sources,
+          }
+        }
         const checked = (configuration: Configuration): NewSuppressions => {
           checkSources(configuration, body.sourceIds)
           checkSize(configuration, userIds.length, sourceIds, 'suppression')
           return { userIds, sourceIds }
         }
-        return { added: await store.deletions.suppress(checked, (): NewAuditEntry => entry) }
+        return { added: await store.deletions.suppress(checked, audit) }
       },
     }),
     route('DELETE', '/suppressions', {
       summary: 'End the suppression of a user',
+      access: { role: 'editor', sources: 'limited' },
       description: 'New messages of the user are accepted again.',
       query: REMOVAL_QUERY,
       answer: object({ removed: integer({ description: 'The number of suppressions that ended.' }) }),
       async handle({ query, actor }) {
         const sourceIds = query.sourceId === undefined ? null : [query.sourceId]
         const subject = await store.deletions.pseudonym(query.userId)
-        const entry = { actor, action: 'suppression.delete', subject, before: { userCount: 1, sourceIds }, after: null }
-        return { removed: await store.deletions.unsuppress(query.userId, sourceIds, (): NewAuditEntry => entry) }
+        const audit = (_: unknown, before: { sourceIds: readonly string[] | null } | null): NewAuditEntry => {
+          const sources = before?.sourceIds ?? null
+          return {
+            actor,
+            action: 'suppression.delete',
+            subject,
+            before: { userCount: 1, sourceIds: sources && [...sources] },
+            after: null,
+            sources,
+          }
+        }
+        return { removed: await store.deletions.unsuppress(query.userId, sourceIds, audit) }
       },
     }),
   ]

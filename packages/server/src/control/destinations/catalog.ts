@@ -83,6 +83,7 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
   return [
     route('GET', '/catalog', {
       summary: 'List the integrations of the catalogue',
+      access: { role: 'viewer', sources: 'none' },
       description: 'Sorted by name. With `query`, integrations whose name matches come first.',
       query: listQuery({
         query: optional(string({ max: 200, description: 'Words that must all be in the name, the slug or the description.' })),
@@ -107,6 +108,7 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
     }),
     route('GET', '/catalog/:slug', {
       summary: 'Retrieve an integration of the catalogue',
+      access: { role: 'viewer', sources: 'none' },
       description: 'Returns the settings and the fields of each action as JSON Schema, and the presets.',
       answer: INTEGRATION,
       errors: ['integration_not_found'],

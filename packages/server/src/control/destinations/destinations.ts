@@ -145,11 +145,17 @@ export function destinationRoutes(parts: ControlParts): Route[] {
     noun: 'a destination',
     plural: 'destinations',
     action: 'destination',
+    subject: 'destination',
+    changedBy: 'editor',
+    sourcesOf: ({ sourceIds }) => sourceIds,
     notFound: 'destination_not_found',
     answer: DESTINATION,
     stored: () => store.configuration().destinations,
     view: destinationView,
-    viewFor: (role) => (role === 'admin' ? destinationView : redactedView),
+    viewFor:
+      ({ roleOn }) =>
+      (destination) =>
+        (roleOn(destination.id) === 'viewer' ? redactedView : destinationView)(destination),
     audit: destinationAudit,
     warnings: async (destination) => kindOf(destination).warnings(destination, await installedDefinition(catalog, destination)),
   }
@@ -209,12 +215,15 @@ function find({ store }: ControlParts, id: string | undefined): Destination {
 function allHealthRoute({ store, clock, delivery }: ControlParts): Route {
   return route('GET', '/destinations/health', {
     summary: 'Retrieve the health of all destinations',
+    description: 'Destinations that also serve sources outside of your access are left out.',
+    access: { role: 'viewer', sources: 'limited' },
     answer: ALL_HEALTH,
-    async handle() {
+    async handle({ isWhole }) {
       const [rows, waiting] = await Promise.all([store.books.ledger(), store.books.oldestPending()])
       const pending = new Map(rows.map((row) => [row.destinationId, row.pending]))
       const oldest = new Map(waiting.map(({ destinationId, atMs }) => [destinationId, atMs]))
-      const data = [...store.configuration().destinations.keys()].map((destinationId) => {
+      const known = [...store.configuration().destinations.keys()].filter(isWhole)
+      const data = known.map((destinationId) => {
         const health = delivery.health(destinationId) ?? NO_HEALTH
         const status = statusView(clock, health, pending.get(destinationId) ?? 0, oldest.get(destinationId) ?? null)
         return Object.assign({ destinationId }, status)
@@ -228,17 +237,18 @@ function testRoute(parts: ControlParts): Route {
   const { store, clock, delivery } = parts
   return route('POST', '/destinations/:id/test', {
     summary: 'Send a test message to a destination',
+    access: { role: 'editor', sources: 'limited', subject: 'destination', whole: true },
     description:
       'Immediately sends one sample message, even if the destination is disabled or paused, and returns the attempts. A test is not retried, and nothing is stored.',
     body: TEST,
     answer: TEST_ANSWER,
     errors: ['destination_not_found'],
-    async handle({ params, body, actor, role }) {
+    async handle({ params, body, actor, roleOn }) {
       const destination = find(parts, params['id'])
-      const { id } = destination
+      const { id, sourceIds } = destination
       const message = sampleMessage(body.type, clock.wallMs())
       // Recorded before the message is sent, so that the audit log has the entry even if the request does not finish.
-      await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type } })
+      await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type }, sources: sourceIds })
       const sent = await delivery.test(id, message)
       if (sent === undefined) throw new ApiError('destination_not_found')
       return {
@@ -246,7 +256,7 @@ function testRoute(parts: ControlParts): Route {
         message,
         request: sent.request === null ? null : testRequest(sent.request, sent.attempts.some(wasAnswered)),
         attempts: sent.attempts.map((attempt) =>
-          Object.assign(attemptView(attempt, urlFor(role)), attempt.sent === undefined ? {} : { request: attempt.sent }),
+          Object.assign(attemptView(attempt, urlFor(roleOn(id))), attempt.sent === undefined ? {} : { request: attempt.sent }),
         ),
       }
     },
@@ -257,10 +267,11 @@ function healthRoute(parts: ControlParts): Route {
   const { store, clock, delivery } = parts
   return route('GET', '/destinations/:id/health', {
     summary: 'Retrieve the health of a destination',
+    access: { role: 'viewer', sources: 'limited', subject: 'destination', whole: true },
     description: 'Returns the state of the circuit breaker, the backlog, the recent success rate and the latency.',
     answer: HEALTH,
     errors: ['destination_not_found'],
-    async handle({ params, role }) {
+    async handle({ params, roleOn }) {
       const destination = find(parts, params['id'])
       const { id } = destination
       const [rows, oldestMs] = await Promise.all([store.books.ledger(), store.books.oldestPendingAtMs(id)])
@@ -272,7 +283,7 @@ function healthRoute(parts: ControlParts): Route {
         content: await contentHealth(store, destination),
         urls: kindOf(destination)
           .targets(destination)
-          .map((url) => Object.assign({}, health.urls.find((known) => known.url === url) ?? NO_HEALTH, { url: urlFor(role)(url) })),
+          .map((url) => Object.assign({}, health.urls.find((known) => known.url === url) ?? NO_HEALTH, { url: urlFor(roleOn(id))(url) })),
       }
     },
   })
@@ -300,7 +311,7 @@ function redactedView(destination: Destination): JsonObject {
 
 /** The audit log is kept for a long time and has many readers. So it contains no value that may be a secret, only the fact that it changed. */
 function destinationAudit(actor: Actor, action: string): Audit<Destination> {
-  const audit = audited<Destination>(actor, action, redactedView)
+  const audit = audited<Destination>(actor, action, redactedView, ({ sourceIds }) => sourceIds)
   return (after, before) => {
     const entry = audit(after, before)
     const changed = after !== null && before !== null ? kindOf(after).changedSecrets(before, after) : []

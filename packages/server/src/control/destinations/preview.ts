@@ -1,5 +1,5 @@
 // Shows what a destination would send, with its saved settings or with changes that are not saved. Nothing is sent and nothing is stored.
-// Viewers can preview the saved settings. Changes are for admins, because they may contain code, which then runs here.
+// Viewers can preview the saved settings. Changes are for those who may save them, because they may contain code, which then runs here.
 
 import { isoTime, type JsonObject, MAX_MESSAGE_BYTES, parseMessage } from '@switchyard/protocol'
 import {
@@ -44,7 +44,7 @@ const CHANGES: Schema<DestinationPatch> = {
   },
   toJsonSchema: () => ({
     ...DESTINATION_PATCH.toJsonSchema(),
-    description: 'Changes as in an update of the destination. They are applied to the preview, and not saved. Only for admins.',
+    description: 'Changes as in an update of the destination. They are applied to the preview, and not saved. Not for viewers.',
   }),
 }
 const PREVIEW = object({
@@ -182,17 +182,19 @@ export function previewRoutes({
   return [
     route('POST', '/destinations/:id/preview', {
       summary: 'Preview what a destination would send',
+      access: { role: 'viewer', sources: 'limited', subject: 'destination' },
       description:
         'Returns what the destination would send for a stored message (`messageId`), for a given `message`, or for the newest messages of its sources, even if it is disabled or paused. Nothing is sent, stored or saved. With `changes`, the changes are applied first. `summary` counts the messages by result; `before` does the same for the saved settings, and is null without `changes`. Each message is shown in a request of its own, even if the destination sends batches.',
-      role: 'viewer',
       body: PREVIEW,
       answer: ANSWER,
-      errors: ['destination_not_found', 'message_not_found', 'forbidden', 'too_many_previews', 'secrets_needed'],
-      async handle({ params, body, role }) {
+      errors: ['destination_not_found', 'message_not_found', 'forbidden', 'shared_destination', 'too_many_previews', 'secrets_needed'],
+      async handle({ params, body, role: own, roleOn, isWhole }) {
         const { messageId, message, limit, changes } = body
-        if (changes !== undefined && role !== 'admin') throw new ApiError('forbidden')
+        if (changes !== undefined && own === 'viewer') throw new ApiError('forbidden')
         const saved = store.configuration().destinations.get(params['id'] ?? '')
         if (saved === undefined) throw new ApiError('destination_not_found')
+        if (changes !== undefined && !isWhole(saved.id)) throw new ApiError('shared_destination')
+        const role = roleOn(saved.id)
         if (messageId !== undefined && message !== undefined)
           throw invalidField('message', 'cannot be combined with messageId; send one of both')
         const destination = changes === undefined ? saved : await changed(saved, changes)
@@ -280,7 +282,7 @@ function entryView({ content, item }: Entry, result: Result, destination: Destin
   const { method, url, headers, body } = result.request
   const textOf = textFor(role, destination)
   const unsigned = replaceSignatures(headers, HIDDEN)
-  const hide = role === 'admin' ? hideConfiguredHeaders : hideOwnHeaders
+  const hide = role !== 'viewer' ? hideConfiguredHeaders : hideOwnHeaders
   return { ...shown, request: { method, url: urlFor(role)(url), headers: hide(unsigned, destination), body: textOf(body) } }
 }
 

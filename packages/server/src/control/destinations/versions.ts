@@ -48,16 +48,17 @@ export function versionRoutes({ store }: ControlParts): Route[] {
   return [
     route('GET', '/destinations/:id/versions', {
       summary: 'List the versions of a destination, newest first',
+      access: { role: 'viewer', sources: 'limited', subject: 'destination' },
       description:
         'Every change of `request`, `transformation` or `subscriptions` creates a version. The newest 100 are kept. To restore one, send its number as `version` in an update of the destination.',
       query: listQuery({}),
       answer: listAnswer(VERSION),
       errors: ['destination_not_found'],
-      async handle({ params, query, role }) {
+      async handle({ params, query, roleOn }) {
         const destination = store.configuration().destinations.get(params['id'] ?? '')
         if (destination === undefined) throw new ApiError('destination_not_found')
         const page = await store.resources.destinationVersions(destination.id, pageRequest('versions', query))
-        return pageAnswer('versions', page, (version) => versionView(destination, version, role))
+        return pageAnswer('versions', page, (version) => versionView(destination, version, roleOn(destination.id)))
       },
     }),
   ]
@@ -88,7 +89,7 @@ export async function contentToRestore(
 function versionView(destination: Destination, version: DestinationVersion, role: Role) {
   const kind = kindOf(destination)
   const whole: Destination = { ...destination, ...version.content }
-  const shown: JsonObject = role === 'admin' ? kind.show(whole) : kind.showHidden(whole)
+  const shown: JsonObject = role !== 'viewer' ? kind.show(whole) : kind.showHidden(whole)
   return {
     ...version,
     current: version.version === destination.version,

@@ -35,6 +35,7 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
   return [
     route('POST', '/backups', {
       summary: 'Create a backup',
+      access: { role: 'admin', sources: 'all' },
       description: 'Copies the store in the background while it is in use. The copy is consistent. There can be only one backup at a time.',
       status: 202,
       answer: BACKUP,
@@ -48,15 +49,15 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
     }),
     route('GET', '/backups/:id', {
       summary: 'Retrieve a backup, with its progress',
-      role: 'admin',
+      access: { role: 'admin', sources: 'all' },
       answer: BACKUP,
       errors: ['backup_not_found', 'backup_unsupported'],
       handle: ({ params }) => find(params['id']),
     }),
     route('GET', '/backups/:id/file', {
       summary: 'Download a backup',
+      access: { role: 'admin', sources: 'all' },
       description: 'The response is a SQLite database file. The backup must have the state `ready`.',
-      role: 'admin',
       bytes: true,
       errors: ['backup_not_found', 'backup_not_ready', 'backup_unsupported'],
       handle({ params }) {
@@ -67,6 +68,7 @@ export function backupRoutes({ store, operatorTools }: ControlParts): Route[] {
     }),
     route('DELETE', '/backups/:id', {
       summary: 'Delete a backup, or cancel it while it is in progress',
+      access: { role: 'admin', sources: 'all' },
       status: 204,
       errors: ['backup_not_found', 'backup_unsupported'],
       async handle({ params }) {

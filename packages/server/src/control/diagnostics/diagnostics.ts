@@ -66,9 +66,9 @@ export function diagnosticRoutes(parts: ControlParts): Route[] {
   return [
     route('GET', '/diagnostics', {
       summary: 'Run diagnostics',
+      access: { role: 'admin', sources: 'all' },
       description:
         'Checks the store, ledger, disk, clock and encryption key, whether each webhook can be reached, and whether each integration can run. No request is sent to a destination: the service only connects to a webhook, and only loads the code of an integration.',
-      role: 'admin',
       answer: DIAGNOSTICS,
       async handle() {
         const destinations = [...store.configuration().destinations.values()]

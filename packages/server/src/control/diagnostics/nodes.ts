@@ -41,6 +41,7 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
   return [
     route('GET', '/installation', {
       summary: 'Retrieve facts about the installation: version, start time, store and retention',
+      access: { role: 'viewer', sources: 'none' },
       answer: INSTALLATION,
       handle({ role }) {
         const { installation, backups = null } = operatorTools ?? {}
@@ -58,6 +59,7 @@ export function nodeRoutes({ store, clock, operatorTools }: ControlParts): Route
     }),
     route('GET', '/nodes', {
       summary: 'List the nodes that are alive',
+      access: { role: 'viewer', sources: 'none' },
       answer: NODES_ANSWER,
       handle() {
         const nodes = store.nodes?.nodes ?? []

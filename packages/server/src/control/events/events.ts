@@ -147,6 +147,7 @@ export function eventRoutes(parts: ControlParts): Route[] {
 function listRoute({ store, clock, flushEvents }: ControlParts): Route {
   return route('GET', '/events', {
     summary: 'List the events of the event catalogue',
+    access: { role: 'viewer', sources: 'limited' },
     description:
       'An event is a source, a message type and, for track, the name of the event. Events that were not seen for 90 days are left out. If there are very many events, only the 20,000 that were seen last are searched.',
     query: listQuery({
@@ -188,6 +189,7 @@ function listRoute({ store, clock, flushEvents }: ControlParts): Route {
 function detailRoute({ store, clock, route: routeMessages, flushEvents }: ControlParts): Route {
   return route('GET', '/events/:id', {
     summary: 'Retrieve an event of the event catalogue',
+    access: { role: 'viewer', sources: 'limited', subject: 'event' },
     description:
       'Returns the counts of the event, its properties with types and sample values, the destinations that receive it, and its rule in the tracking plan of the source.',
     answer: EVENT_DETAIL,

@@ -165,6 +165,7 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
   return [
     route('GET', '/deliveries', {
       summary: 'List deliveries, newest first',
+      access: { role: 'viewer', sources: 'limited' },
       description: 'With `userId` or `event`, a page may have fewer entries than `limit`.',
       query: listQuery(DELIVERY_FILTERS),
       answer: listAnswer(DELIVERY),
@@ -177,6 +178,7 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
     }),
     route('GET', '/deliveries/causes', {
       summary: 'List failure causes',
+      access: { role: 'viewer', sources: 'limited' },
       description: 'Counts deliveries that failed, expired or were cancelled, grouped by destination, state and reason.',
       query: object(CAUSES_FILTERS),
       answer: CAUSES,
@@ -188,11 +190,13 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
     }),
     route('GET', '/deliveries/:id', {
       summary: 'Retrieve a delivery, with its attempts and its request',
+      access: { role: 'viewer', sources: 'limited', subject: 'delivery' },
       answer: DELIVERY_DETAIL,
       errors: ['delivery_not_found'],
-      async handle({ params, role }) {
+      async handle({ params, roleOn }) {
         const detail = await store.history.delivery(params['id'] ?? '')
         if (detail === undefined) throw new ApiError('delivery_not_found')
+        const role = roleOn(detail.destinationId)
         return {
           ...deliveryView(clock, detail),
           deadLetterWithheld: detail.withheldFrom === null ? null : { destinationId: detail.withheldFrom, reason: 'about_destination' },
@@ -204,14 +208,18 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
     }),
     route('POST', '/deliveries/:id/replay', {
       summary: 'Replay a delivery',
+      access: { role: 'editor', sources: 'limited', subject: 'delivery' },
       description: 'Sends the message to the destination again, as a new delivery.',
       status: 202,
       answer: REPLAY_ANSWER,
       errors: Object.values(REPLAY_ERRORS),
       async handle({ params, actor }) {
         const replayOf = params['id'] ?? ''
+        // A delivery never changes its source.
+        const sourceId = (await store.history.delivery(replayOf))?.sourceId
         const audit: Audit<{ deliveryId: string }> = (after) => ({
           actor,
+          sources: sourceId === undefined ? null : [sourceId],
           action: 'delivery.replay',
           subject: after?.deliveryId ?? null,
           before: null,
@@ -259,7 +267,7 @@ async function requestView({ store, clock, delivery }: ControlParts, detail: Del
       'The request contained secrets of the destination, which are not shown. Signatures are not shown either, because they cover them.',
     )
   const note = notes.length === 0 ? null : notes.join(' ')
-  if (role !== 'admin') return { headers: replaceSignatures(hideOwnHeaders(headers, destination), HIDDEN), body, note }
+  if (role === 'viewer') return { headers: replaceSignatures(hideOwnHeaders(headers, destination), HIDDEN), body, note }
   if (last === undefined) return { headers: replaceSignatures(headers, ADDED_WHEN_SENT), body, note }
   return { headers: notes.length === 0 ? headers : replaceSignatures(headers, NOT_AS_SENT), body, note }
 }

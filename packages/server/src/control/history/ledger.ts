@@ -71,14 +71,15 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
   return [
     route('GET', '/ledger', {
       summary: 'Retrieve the ledger',
+      access: { role: 'viewer', sources: 'limited' },
       description:
         'For each destination, the number of deliveries in each state. Every delivery is in exactly one state, so the counts must add up to `owed`. Messages in quarantine are counted separately.',
       query: LEDGER_QUERY,
       answer: LEDGER_ANSWER,
-      async handle({ query }) {
+      async handle({ query, isWhole }) {
         const counted = query.recount ? await store.books.recount() : await store.books.ledger()
         const known = new Set(counted.map(({ destinationId }) => destinationId))
-        const untouched = [...store.configuration().destinations.keys()].filter((id) => !known.has(id))
+        const untouched = [...store.configuration().destinations.keys()].filter((id) => !known.has(id) && isWhole(id))
         const rows = [...counted, ...untouched.map(emptyLedger)]
         const held = new Map((await store.books.sourceCounts()).map(({ sourceId, quarantined }) => [sourceId, quarantined]))
         const { destinations } = store.configuration()
@@ -91,11 +92,13 @@ export function ledgerRoutes({ store }: ControlParts): Route[] {
     }),
     route('GET', '/rejections', {
       summary: 'List rejected messages and requests, by source and error code',
+      access: { role: 'viewer', sources: 'limited' },
       answer: REJECTIONS_ANSWER,
       handle: async () => ({ data: await store.books.rejections(), next: null }),
     }),
     route('GET', '/stats/totals', {
       summary: 'Retrieve the total counts of messages per source',
+      access: { role: 'viewer', sources: 'limited' },
       answer: TOTALS_ANSWER,
       async handle() {
         const counted = await store.books.sourceCounts()

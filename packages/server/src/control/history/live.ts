@@ -90,6 +90,7 @@ export function liveRoutes({ store, live }: ControlParts): Route[] {
   return [
     route('GET', '/live', {
       summary: 'Stream live events',
+      access: { role: 'viewer', sources: 'limited' },
       description: 'Sends an event for each accepted message, rejected message and delivery attempt, as it happens.',
       query: LIVE_QUERY,
       answer: LIVE_EVENT,

@@ -120,6 +120,7 @@ export function messageRoutes(parts: ControlParts): Route[] {
   return [
     route('GET', '/messages', {
       summary: 'List messages, newest first',
+      access: { role: 'viewer', sources: 'limited' },
       query: listQuery(MESSAGE_FILTERS),
       answer: listAnswer(MESSAGE),
       async handle({ query }) {
@@ -133,10 +134,11 @@ export function messageRoutes(parts: ControlParts): Route[] {
     }),
     route('GET', '/messages/:id', {
       summary: 'Retrieve a message by its id or messageId',
+      access: { role: 'viewer', sources: 'limited', subject: 'message' },
       description: 'Returns the message with its timeline and its deliveries, and the reasons why it was not sent to other destinations.',
       answer: MESSAGE_DETAIL,
       errors: ['message_not_found'],
-      async handle({ params, role }) {
+      async handle({ params, roleOn }) {
         const id = params['id'] ?? ''
         const [newest, ...older] = await store.history.trails(id)
         if (newest === undefined) throw await notFound(store, id)
@@ -148,7 +150,7 @@ export function messageRoutes(parts: ControlParts): Route[] {
           purged: newest.content.items[newest.index] == null,
           deliveries: deliveries.map((detail) => {
             const destination = destinations.get(detail.destinationId)
-            const attempts = attemptsView(detail, role, destination)
+            const attempts = attemptsView(detail, roleOn(detail.destinationId), destination)
             return Object.assign(deliveryView(clock, detail), { destinationName: destination?.name ?? null, attempts })
           }),
           others: await Promise.all(older.map((trail) => otherView(parts, trail))),

@@ -15,7 +15,7 @@ export const NOT_AS_SENT = '(not shown)'
  * is evaluated: afterwards, a constant may be part of a longer text, or be written in another form.
  */
 export function builtFor(role: Role, destination: Destination): Destination {
-  return role === 'admin' ? destination : kindOf(destination).hidden(destination)
+  return role !== 'viewer' ? destination : kindOf(destination).hidden(destination)
 }
 
 /** Hides the values of the headers that come from the settings of the destination. */
@@ -50,12 +50,12 @@ function withValue(headers: Readonly<Record<string, string>>, names: ReadonlySet
 
 /** Returns a function that shows a URL as the role may see it. */
 export function urlFor(role: Role): (url: string) => string {
-  return role === 'admin' ? (url) => url : hiddenUrl
+  return role !== 'viewer' ? (url) => url : hiddenUrl
 }
 
 /** Returns a function that hides, in a text of a request, the constants of mappings that a viewer must not see, such as the URL of a Slack channel. */
 export function textFor(role: Role, destination: Destination | undefined): (text: string) => string {
-  const mappings = role === 'admin' || destination === undefined ? [] : kindOf(destination).mappings(destination)
+  const mappings = role !== 'viewer' || destination === undefined ? [] : kindOf(destination).mappings(destination)
   const hidden = mappings.flatMap((mapping) => hiddenTexts(mapping))
   if (hidden.length === 0) return (text) => text
   return (text) => hidden.reduce((shown, constant) => shown.replaceAll(constant, HIDDEN), text)
@@ -63,7 +63,7 @@ export function textFor(role: Role, destination: Destination | undefined): (text
 
 /** Shows the URL of an attempt, which is stored without query values and tokens in the path. Admins see those of the matching URL of the destination, if exactly one matches. */
 export function attemptUrlFor(role: Role, destination: Destination | undefined): (url: string) => string {
-  if (role !== 'admin') {
+  if (role === 'viewer') {
     const shown = textFor(role, destination)
     return (url) => hiddenUrl(shown(url))
   }

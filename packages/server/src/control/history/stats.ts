@@ -86,11 +86,12 @@ export function statsRoutes({ store, clock, flushStats }: ControlParts): Route[]
   return [
     route('GET', '/stats', {
       summary: 'Retrieve counts over time',
+      access: { role: 'viewer', sources: 'limited' },
       description:
         'Returns a series for one source, for one destination, or for the whole installation. Steps in which nothing happened are included.',
       query: STATS_QUERY,
       answer: STATS_ANSWER,
-      errors: ['source_not_found', 'destination_not_found'],
+      errors: ['source_not_found', 'destination_not_found', 'shared_destination'],
       async handle({ query: { sourceId, destinationId, from, to, step } }) {
         const { kind, subject } = subjectOf(store.configuration(), sourceId, destinationId)
         const stepMs = STEPS_MS[step]

@@ -3,7 +3,7 @@
 
 import type { JsonSchema } from '../../api/schema.ts'
 import type { ApiErrorCode } from '../../errors.ts'
-import { type Method, type Route, roleOf } from '../routes/route.ts'
+import type { Method, Route } from '../routes/route.ts'
 import { EXAMPLES } from './examples.ts'
 import type { Answer, Operation, Parameter } from './operation.ts'
 import { tagOf } from './tags.ts'
@@ -40,7 +40,7 @@ export function controlOperations(routes: readonly Route[]): Operation[] {
       tag: tagOf(route.path),
       summary: route.summary,
       ...(route.description === undefined ? {} : { description: route.description }),
-      ...(route.public ? { security: 'none' as const } : { security: 'control' as const, role: roleOf(route) }),
+      ...(route.access === 'public' ? { security: 'none' as const } : { security: 'control' as const, role: route.access.role }),
       parameters: [...pathParameters(route.path), ...queryParameters(route), ...(takesIfMatch(route) ? [IF_MATCH] : [])],
       ...(body === undefined ? {} : { body }),
       answers: [answerOf(route)],
@@ -57,8 +57,9 @@ export function errorsOf(route: Route): ApiErrorCode[] {
     'invalid_field',
     'invalid_request',
     ...(takesBody ? (['invalid_json', 'body_too_large'] as const) : []),
-    ...(route.public ? [] : (['unauthorized', 'cross_site_request', 'too_many_attempts'] as const)),
-    ...(!route.public && roleOf(route) === 'admin' ? (['forbidden'] as const) : []),
+    ...(route.access === 'public' ? [] : (['unauthorized', 'cross_site_request', 'too_many_attempts'] as const)),
+    ...(route.access !== 'public' && route.access.role !== 'viewer' ? (['forbidden'] as const) : []),
+    ...(route.access !== 'public' && route.access.whole ? (['shared_destination'] as const) : []),
     ...(route.errors ?? []),
     ...(takesIfMatch(route) ? (['changed_since_read'] as const) : []),
     'unsupported_encoding',

@@ -12,6 +12,7 @@ export function withDescription(routes: readonly Route[]): Route[] {
     ...routes,
     route('GET', '/openapi.json', {
       summary: 'Retrieve the OpenAPI document',
+      access: { role: 'viewer', sources: 'none' },
       description: 'OpenAPI 3.1, for both the tracking API and the control API.',
       answer: anyObject(),
       handle: () => (document ??= apiDocument(all)),

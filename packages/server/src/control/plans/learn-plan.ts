@@ -34,9 +34,7 @@ const LEARNED = object({
   ),
 })
 
-export function learnPlanRoutes({ store, clock }: ControlParts): Route[] {
-  let running = 0
-
+export function learnPlanRoutes({ store, clock, learning = { running: 0 } }: ControlParts): Route[] {
   async function learn(sourceId: string, fromMs: number): Promise<{ learner: PlanLearner; complete: boolean }> {
     const learner = new PlanLearner()
     const endMs = clock.scheduleMs() + MAX_MS
@@ -56,9 +54,9 @@ export function learnPlanRoutes({ store, clock }: ControlParts): Route[] {
   return [
     route('POST', '/plans/learn', {
       summary: 'Learn a plan from the messages of a source',
+      access: { role: 'viewer', sources: 'limited' },
       description:
         'Describes the messages that were sent: types, required properties, small sets of values and formats. Values that may be personal data are left out. Stores nothing.',
-      role: 'viewer',
       body: LEARN,
       answer: LEARNED,
       errors: ['source_not_found', 'too_many_previews'],
@@ -66,17 +64,17 @@ export function learnPlanRoutes({ store, clock }: ControlParts): Route[] {
         const { sources } = store.configuration()
         const source = sources.get(reference) ?? [...sources.values()].find((other) => other.name === reference)
         if (source === undefined) throw new ApiError('source_not_found', { field: 'source' })
-        if (running >= MAX_AT_ONCE)
+        if (learning.running >= MAX_AT_ONCE)
           throw new ApiError('too_many_previews', {
             message: `Too many plans are being learned: at most ${MAX_AT_ONCE} at the same time. Try again in a few seconds.`,
           })
-        running++
+        learning.running++
         try {
           const { learner, complete } = await learn(source.id, from ?? clock.wallMs() - USUAL_PERIOD_MS)
           const { plan, messages, leftOut } = learner.learned(name ?? source.name)
           return { plan, yaml: await planText(plan, [source.name]), messages, complete, leftOut }
         } finally {
-          running--
+          learning.running--
         }
       },
     }),

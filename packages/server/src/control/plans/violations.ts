@@ -58,6 +58,7 @@ export function violationRoutes({ store, clock, planFaults = () => [], flushViol
   return [
     route('GET', '/violations', {
       summary: 'List violations of tracking plans, newest first',
+      access: { role: 'viewer', sources: 'limited' },
       description: 'Violations are kept for 90 days, as long as their plan and their source exist.',
       query: QUERY,
       answer: ANSWER,

@@ -73,6 +73,7 @@ export function quarantineRoutes({ store, route: routeMessages, clock }: Control
   return [
     route('GET', '/quarantine', {
       summary: 'List messages in quarantine, newest first',
+      access: { role: 'viewer', sources: 'limited' },
       description: 'These messages violate a tracking plan. They are not sent to any destination until they are released.',
       query: listQuery(FILTERS),
       answer: listAnswer(MESSAGE),
@@ -83,6 +84,7 @@ export function quarantineRoutes({ store, route: routeMessages, clock }: Control
     }),
     route('POST', '/quarantine/release', {
       summary: 'Release messages from quarantine',
+      access: { role: 'editor', sources: 'limited' },
       description:
         'Sends the messages to the destinations that would get them if they were received now. Each message is released once, even if several requests name it. Messages of a deleted source stay in quarantine, because no destination would get them.',
       body: SELECTION,
@@ -101,7 +103,7 @@ export function quarantineRoutes({ store, route: routeMessages, clock }: Control
           kept += messages.length - routable.length
           if (routable.length === 0) return []
           const released = routable.map(({ id, content }) => ({ id, routing: routeMessages(configuration, content.sourceId, content) }))
-          return store.quarantine.release(released, audit(actor, 'quarantine.release', body))
+          return store.quarantine.release(released, audit(actor, 'quarantine.release', body, routable))
         })
         if (count === 0 && kept > 0) throw new ApiError('source_deleted')
         return { released: count, kept, more }
@@ -109,6 +111,7 @@ export function quarantineRoutes({ store, route: routeMessages, clock }: Control
     }),
     route('POST', '/quarantine/delete', {
       summary: 'Delete messages from quarantine',
+      access: { role: 'editor', sources: 'limited' },
       description: 'The messages are never sent. They stay in the history until the end of the retention period.',
       body: SELECTION,
       answer: object({ deleted: integer({ description: 'The number of messages that were deleted from quarantine.' }), more: MORE }),
@@ -116,7 +119,7 @@ export function quarantineRoutes({ store, route: routeMessages, clock }: Control
         const { count, more } = await inSteps({ store, clock }, body, (messages) =>
           store.quarantine.delete(
             messages.map(({ id }) => id),
-            audit(actor, 'quarantine.delete', body),
+            audit(actor, 'quarantine.delete', body, messages),
           ),
         )
         return { deleted: count, more }
@@ -125,13 +128,14 @@ export function quarantineRoutes({ store, route: routeMessages, clock }: Control
   ]
 }
 
-function audit(actor: Actor, action: string, { source, sourceId = source, rule }: Selection) {
+function audit(actor: Actor, action: string, { source, sourceId = source, rule }: Selection, messages: readonly QuarantinedMessage[]) {
+  const sources = [...new Set(messages.map(({ content }) => content.sourceId))]
   const entry = (change: QuarantineChange | null) => {
     if (change === null) return null
     return { messages: change.ids.length, ...(sourceId === undefined ? { ids: [...change.ids] } : { sourceId, rule: rule ?? null }) }
   }
   return (after: QuarantineChange | null, before: QuarantineChange | null) => {
-    return { actor, action, subject: sourceId ?? null, before: entry(before), after: entry(after) }
+    return { actor, action, subject: sourceId ?? null, before: entry(before), after: entry(after), sources }
   }
 }
 

@@ -77,6 +77,7 @@ test('a job replays failed and expired deliveries, and shows its progress and ou
     skipped: 0,
     skippedReasons: {},
     outcomes: nothing,
+    sourceIds: null,
     includeReplayed: false,
     ratePerSecond: 20,
     destinationId,

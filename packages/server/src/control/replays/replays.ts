@@ -104,6 +104,11 @@ const JOB_FIELDS = {
   includeReplayed: boolean({ description: 'Whether messages that were replayed before and delivered since are sent again, too.' }),
   ratePerSecond: nullable(integer()),
   destinationId: nullable(string({ description: 'Null if the job is for all destinations, or for deliveries selected by id.' })),
+  sourceIds: nullable(
+    array(string(), {
+      description: 'Only messages of these sources: those that the creator of the job had access to. Null for all sources.',
+    }),
+  ),
   states: nullable(array(oneOf(STATES), { description: 'Null if the deliveries were selected by id.' })),
   reason: nullable(string()),
   from: nullable(time()),
@@ -138,6 +143,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
   return [
     route('GET', '/replays', {
       summary: 'List replay jobs, newest first',
+      access: { role: 'viewer', sources: 'limited' },
       query: listQuery({ state: optional(oneOf(JOB_STATES, { description: 'Only jobs in this state.' })) }),
       answer: listAnswer(JOB_SUMMARY),
       handle: async ({ query }) =>
@@ -145,6 +151,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     }),
     route('POST', '/replays', {
       summary: 'Create a replay job',
+      access: { role: 'editor', sources: 'limited' },
       description: 'Sends the selected deliveries again, in the background. With `dryRun`, only counts them and creates no job.',
       body: NEW_REPLAY,
       answer: JOB_OR_COUNT,
@@ -152,8 +159,8 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
         const selection = selectionOf(store, body)
         if (body.dryRun) return { dryRun: true, ...(await store.replays.count(selection)) }
         const job = await store.replays.create(
-          { selection, ratePerSecond: body.ratePerSecond ?? null, createdBy: actor },
-          audited(actor, 'replay.create', auditView),
+          { selection, ratePerSecond: body.ratePerSecond ?? null, createdBy: { id: actor.id, name: actor.name } },
+          audited(actor, 'replay.create', auditView, sourcesOf),
         )
         replays?.wake()
         return jobView(job)
@@ -161,6 +168,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     }),
     route('GET', '/replays/:id', {
       summary: 'Retrieve a replay job, with its progress',
+      access: { role: 'viewer', sources: 'limited', subject: 'replay' },
       answer: JOB,
       errors: ['replay_not_found'],
       async handle({ params }) {
@@ -171,11 +179,12 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
     }),
     route('PATCH', '/replays/:id', {
       summary: 'Pause, resume or cancel a replay job, or change its rate',
+      access: { role: 'editor', sources: 'limited', subject: 'replay' },
       body: REPLAY_PATCH,
       answer: JOB,
       errors: ['replay_not_found', 'replay_over'],
       async handle({ params, body, actor }) {
-        const result = await store.replays.update(params['id'] ?? '', body, audited(actor, 'replay.update', auditView))
+        const result = await store.replays.update(params['id'] ?? '', body, audited(actor, 'replay.update', auditView, sourcesOf))
         if (!result.ok) throw new ApiError(result.reason === 'over' ? 'replay_over' : 'replay_not_found')
         replays?.wake()
         return jobView(result.job)
@@ -205,6 +214,11 @@ function selectionOf(store: Store, { deliveryIds, includeReplayed, ...filter }: 
   }
 }
 
+/** Null: the deliveries of all sources. */
+function sourcesOf({ selection }: ReplayJob): readonly string[] | null {
+  return selection.sourceIds ?? null
+}
+
 const NO_FILTER = { destinationId: null, states: null, reason: null, fromMs: null, toMs: null }
 
 function jobView(job: ReplayJob) {
@@ -215,6 +229,7 @@ function jobView(job: ReplayJob) {
     ...job,
     ...(isById ? NO_FILTER : selection),
     deliveryIds: isById ? selection.deliveryIds : null,
+    sourceIds: sourcesOf(job),
     done: replayed + skips,
     skipped: skips,
     skippedReasons: skipped,

@@ -10,11 +10,18 @@ import type { Actor, Audit, ChangeOf, Configuration, FromStored, Role } from '..
 import { audited } from './audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageOf, pageRequest } from './query.ts'
 import { checkIfMatch, type Route, route } from './route.ts'
+import type { RouteAccess, SubjectKind } from './route-access.ts'
 
 interface Resource {
   id: string
   name: string
   createdAtMs: number
+}
+
+/** The caller of a request, as far as it decides what is shown. */
+interface Viewer {
+  role: Role
+  roleOn: (id: string) => Role
 }
 
 export interface ResourceKind<R extends Resource> {
@@ -24,14 +31,19 @@ export interface ResourceKind<R extends Resource> {
   plural: string
   /** The first part of its actions in the audit log. */
   action: string
+  subject: SubjectKind
+  /** The least role that may create, change and delete it. */
+  changedBy: Role
   notFound: ApiErrorCode
   answer: Schema<unknown>
   stored: () => ReadonlyMap<string, R>
   view: (resource: R) => JsonObject
-  /** What a role gets to see, if it is not the same for all. */
-  viewFor?: (role: Role) => (resource: R) => JsonObject
+  /** What a caller gets to see, if it is not the same for all. */
+  viewFor?: (viewer: Viewer) => (resource: R) => JsonObject
   /** Whether a text of the resource contains another text. With it, the list can be searched. */
   hasText?: (resource: R, text: string) => boolean
+  /** The sources that it belongs to. */
+  sourcesOf: (resource: R) => readonly string[]
   /** How a change is recorded, if not as `view` shows it. */
   audit?: (actor: Actor, action: string) => Audit<R>
   /** What the caller should know about a resource that was created or changed, although it was accepted. */
@@ -71,12 +83,13 @@ export function listRoute<R extends Resource>(kind: ResourceKind<R>): Route {
   const list = kind.path.slice(1)
   return route('GET', kind.path, {
     summary: `List ${kind.plural}, oldest first`,
+    access: { role: 'viewer', sources: 'limited' },
     query: listQuery(kind.hasText === undefined ? {} : SEARCH_FILTERS),
     answer: listAnswer(kind.answer),
-    handle({ query, role }) {
+    handle({ query, ...viewer }) {
       const { search } = query as { search?: string }
       const wanted = [...kind.stored().values()].filter((resource) => search === undefined || kind.hasText?.(resource, search))
-      return pageAnswer(list, pageOf(wanted, pageRequest(list, query)), viewFor(kind, role))
+      return pageAnswer(list, pageOf(wanted, pageRequest(list, query)), viewFor(kind, viewer))
     },
   })
 }
@@ -84,10 +97,11 @@ export function listRoute<R extends Resource>(kind: ResourceKind<R>): Route {
 export function readRoute<R extends Resource>(kind: ResourceKind<R>): Route {
   return route('GET', `${kind.path}/:id`, {
     summary: `Retrieve ${kind.noun}`,
+    access: { role: 'viewer', sources: 'limited', subject: kind.subject },
     answer: kind.answer,
     tagged: true,
     errors: [kind.notFound],
-    handle: ({ params, role }) => viewFor(kind, role)(found(kind, kind.stored().get(params['id'] ?? ''))),
+    handle: ({ params, ...viewer }) => viewFor(kind, viewer)(found(kind, kind.stored().get(params['id'] ?? ''))),
   })
 }
 
@@ -113,6 +127,7 @@ export function createRoute<R extends Resource, New extends { name: string }, Bo
 ): Route {
   return route<Body, Query>('POST', kind.path, {
     summary: `Create ${kind.noun}`,
+    access: changeAccess(kind),
     ...about,
     query,
     body,
@@ -138,27 +153,31 @@ export function updateRoute<R extends Resource, New, Body>(
     body,
     wanted,
     update,
+    access,
     errors = [],
     ...about
   }: About & {
     body: Schema<Body>
+    /** What differs from the access to other changes of the kind. */
+    access?: Pick<RouteAccess, 'role' | 'sources' | 'fields'>
     wanted: (body: Body, id: string) => ChangeFunction<R, New> | Promise<ChangeFunction<R, New>>
     update: (id: string, change: ChangeOf<R, New>, audit: Audit<R>) => Promise<R | undefined>
   },
 ): Route {
   return route<Body>('PATCH', `${kind.path}/:id`, {
     summary: `Update ${kind.noun}`,
+    access: { ...changeAccess(kind), subject: kind.subject, ...(kind.subject === 'destination' && { whole: true }), ...access },
     ...about,
     body,
     answer: kind.answer,
     tagged: true,
     errors: [kind.notFound, ...errors],
-    async handle({ params, body: given, actor, role, exchange }) {
+    async handle({ params, body: given, actor, exchange, ...viewer }) {
       const id = params['id'] ?? ''
       const make = await wanted(given, id)
       const checked = (before: R, configuration: Configuration): Partial<New> => {
         kind.checkChange?.(before)
-        checkIfMatch(exchange, viewFor(kind, role)(before))
+        checkIfMatch(exchange, viewFor(kind, viewer)(before))
         return make(before, configuration)
       }
       return await withWarnings(kind, found(kind, await update(id, checked, auditOf(kind, actor, 'update'))))
@@ -179,14 +198,15 @@ export function deleteRoute<R extends Resource>(
 ): Route {
   return route('DELETE', `${kind.path}/:id`, {
     summary: `Delete ${kind.noun}`,
+    access: { ...changeAccess(kind), subject: kind.subject, ...(kind.subject === 'destination' && { whole: true }) },
     ...about,
     status: 204,
     tagged: true,
     errors: [kind.notFound, ...errors],
-    async handle({ params, actor, role, exchange }) {
+    async handle({ params, actor, exchange, ...viewer }) {
       const check = (before: R): void => {
         kind.checkChange?.(before)
-        checkIfMatch(exchange, viewFor(kind, role)(before))
+        checkIfMatch(exchange, viewFor(kind, viewer)(before))
       }
       if (!(await remove(params['id'] ?? '', auditOf(kind, actor, 'delete'), check))) throw new ApiError(kind.notFound)
     },
@@ -195,9 +215,14 @@ export function deleteRoute<R extends Resource>(
 
 export function auditOf<R extends Resource>(kind: ResourceKind<R>, actor: Actor, what: string): Audit<R> {
   const action = `${kind.action}.${what}`
-  return kind.audit?.(actor, action) ?? audited(actor, action, kind.view)
+  return kind.audit?.(actor, action) ?? audited(actor, action, kind.view, kind.sourcesOf)
 }
 
-function viewFor<R extends Resource>(kind: ResourceKind<R>, role: Role): (resource: R) => JsonObject {
-  return kind.viewFor?.(role) ?? kind.view
+function viewFor<R extends Resource>(kind: ResourceKind<R>, viewer: Viewer): (resource: R) => JsonObject {
+  return kind.viewFor?.(viewer) ?? kind.view
+}
+
+/** What only admins change concerns all sources, or decides who sees them. */
+function changeAccess({ changedBy }: { changedBy: Role }): Pick<RouteAccess, 'role' | 'sources'> {
+  return { role: changedBy, sources: changedBy === 'admin' ? 'all' : 'limited' }
 }

@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { CatalogEntry, CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { PlanFault } from '@switchyard/protocol'
+import type { AlertSettings } from '../../alerts/alert-settings.ts'
 import type { Alerts } from '../../alerts/alerts.ts'
 import { entityTag, isNamedIn } from '../../api/entity-tag.ts'
 import type { Fields, Schema } from '../../api/schema.ts'
@@ -12,11 +13,12 @@ import type { CodeProblem } from '../../delivery/sender/transforming/transformer
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import type { Privacy } from '../../ingest/privacy/privacy.ts'
 import type { LiveFeed } from '../../observe/live.ts'
-import type { Actor, Configuration, Role, Routing, SegmentContent, Store } from '../../store/store.ts'
+import type { Actor, Configuration, Role, Routing, SegmentContent, SourceScope, Store } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
-import type { Access, Caller } from '../access/authorize.ts'
+import type { Caller, Access as CallerAccess } from '../access/authorize.ts'
 import type { CatalogInstaller } from './catalog-installer.ts'
 import type { OperatorTools } from './operator-tools.ts'
+import type { Access } from './route-access.ts'
 
 /** Loads the code of a transformation in the sandbox, and returns what is wrong with it. */
 export type CheckCode = (code: string) => Promise<CodeProblem | null>
@@ -44,10 +46,8 @@ interface Definition<Body, Query> {
   summary: string
   /** Further sentences for the reference. */
   description?: string
-  /** The role that the token must have at least. Default: `viewer` for GET, `admin` for the rest. */
-  role?: Role
-  /** Whether the route needs no authorization. It then has no actor. */
-  public?: true
+  /** Who may call it, and how its answer is limited to the sources of the caller. A public route has no actor. */
+  access: Access
   /** The schema of the body. Without it, the body of a request is ignored. A missing body is read as `{}`. */
   body?: Schema<Body>
   query?: Schema<Query>
@@ -70,6 +70,12 @@ interface Definition<Body, Query> {
     actor: Actor
     /** The role of the actor. */
     role: Role
+    /** The sources of the actor. */
+    sources: SourceScope
+    /** The role with which the actor sees a destination: that of a viewer, if it also serves other sources. */
+    roleOn: (destinationId: string) => Role
+    /** Whether the actor has all sources that a destination serves. */
+    isWhole: (destinationId: string) => boolean
     exchange: Exchange
   }): unknown
 }
@@ -96,23 +102,20 @@ export function checkIfMatch({ request }: Exchange, shown: unknown): void {
   if (header !== undefined && !isNamedIn(header, entityTag(shown))) throw new ApiError('changed_since_read')
 }
 
-/** Returns the role that the token must have at least. */
-export function roleOf({ role, method }: Route): Role {
-  return role ?? (method === 'GET' ? 'viewer' : 'admin')
-}
-
 /** The functions of delivery that the control API calls. */
 export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'preview' | 'describeRequest'>
 
 /** The functions of alerts that the control API calls. */
-export type ControlAlerts = Pick<Alerts, 'settings' | 'incidents' | 'incident' | 'openCount' | 'test'>
+export type ControlAlerts = Pick<Alerts, 'mutesInForce' | 'incidents' | 'incident' | 'openCount' | 'test'> & {
+  settings: Pick<AlertSettings, keyof AlertSettings>
+}
 
 /** What the routes need from the rest of the service. */
 export interface ControlParts {
   store: Store
   clock: Clock
   delivery: ControlDelivery
-  access: Access
+  access: CallerAccess
   privacy: Privacy
   /** Returns why no attempt would be allowed to connect to a URL, as the end of a sentence that starts with the field; null if it is allowed. */
   checkUrl?: ((url: string) => string | null) | undefined
@@ -134,4 +137,6 @@ export interface ControlParts {
   /** The runner of replay jobs. It is woken when a job was created or changed. */
   replays?: { wake(): void } | undefined
   alerts?: ControlAlerts | undefined
+  /** How many plans are being learned now, for all callers together. */
+  learning?: { running: number } | undefined
 }

@@ -42,6 +42,7 @@ export function privacyRoutes({ store, privacy }: ControlParts): Route[] {
   return [
     route('POST', '/sources/:id/privacy/preview', {
       summary: 'Preview privacy rules',
+      access: { role: 'editor', sources: 'limited', subject: 'source' },
       description:
         'Applies rules to a given message or to the newest stored messages of the source, and returns each message before and after. If you leave out `privacy`, the saved rules are used. Nothing is stored or changed.',
       body: PREVIEW,

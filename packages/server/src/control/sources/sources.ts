@@ -38,12 +38,18 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     noun: 'a source',
     plural: 'sources',
     action: 'source',
+    subject: 'source',
+    changedBy: 'admin',
     notFound: 'source_not_found',
     answer: SOURCE.view,
     stored: () => store.configuration().sources,
     view: sourceView,
-    viewFor: (role) => (source) => sourceView(role === 'admin' ? source : { ...source, writeKeys: source.writeKeys.map(maskedWriteKey) }),
+    viewFor:
+      ({ role }) =>
+      (source) =>
+        sourceView(role !== 'viewer' ? source : { ...source, writeKeys: source.writeKeys.map(maskedWriteKey) }),
     hasText: SOURCE.hasText,
+    sourcesOf: ({ id }) => [id],
     checkChange: rejectBuiltIn,
   }
   return [
@@ -63,7 +69,8 @@ export function sourceRoutes({ store }: ControlParts): Route[] {
     readRoute(kind),
     updateRoute(kind, {
       description:
-        'Changes only the fields that you send. `writeKeys` replaces all existing write keys, and `privacy` all existing rules; null removes all rules.',
+        'Changes only the fields that you send. `writeKeys` replaces all existing write keys, and `privacy` all existing rules; null removes all rules. Editors can only change `privacy`.',
+      access: { role: 'editor', sources: 'limited', fields: ['privacy'] },
       body: SOURCE.patch,
       errors: ['write_key_taken', 'built_in_source'],
       wanted: ({ privacy, ...rest }) => {
@@ -92,6 +99,7 @@ function writeKeyRoutes(store: Store, kind: ResourceKind<Source>): Route[] {
   return [
     route('POST', '/sources/:id/write-keys', {
       summary: 'Add a write key to a source',
+      access: { role: 'admin', sources: 'all', subject: 'source' },
       description: 'If you leave out `key`, a write key is generated.',
       body: NEW_WRITE_KEY,
       status: 201,
@@ -116,6 +124,7 @@ function writeKeyRoutes(store: Store, kind: ResourceKind<Source>): Route[] {
     }),
     route('DELETE', '/sources/:id/write-keys/:key', {
       summary: 'Remove a write key from a source',
+      access: { role: 'admin', sources: 'all', subject: 'source' },
       description: 'Afterwards, requests with the key are rejected. The last write key of a source cannot be removed.',
       status: 204,
       errors: ['source_not_found', 'write_key_not_found', 'last_write_key', 'built_in_source'],

@@ -15,7 +15,7 @@ export interface TokenKeeperOptions {
 
 /** Between two changes of a destination. An integration that renews its tokens all the time must not fill the audit log. */
 const PAUSE_MS = 5_000
-const SERVICE: Actor = { id: 'service', name: 'service' }
+const SERVICE: Actor = { id: 'service', name: 'service', type: 'service' }
 
 export class TokenKeeper {
   readonly #options: TokenKeeperOptions
@@ -77,12 +77,13 @@ export class TokenKeeper {
   }
 }
 
-const audit: Audit<Destination> = (after) => ({
+const audit: Audit<Destination> = (after, before) => ({
   actor: SERVICE,
   action: 'destination.renew-tokens',
   subject: after?.id ?? null,
   before: null,
   after: { changedSecrets: ['settings.oauth'] },
+  sources: (after ?? before)?.sourceIds ?? null,
 })
 
 /** The later tokens. If they were got with the earlier ones, which are not stored, they replace what those would have replaced. */
