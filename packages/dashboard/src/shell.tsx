@@ -105,7 +105,7 @@ function Tools() {
 }
 
 function Navigation({ location, onChoose }: { location: string; onChoose: () => void }) {
-  const { isAdmin } = useSession()
+  const { mayEdit, sources } = useSession()
   return (
     <AppShell.Navbar p="xs" aria-label="Pages">
       <AppShell.Section grow component={ScrollArea}>
@@ -123,9 +123,14 @@ function Navigation({ location, onChoose }: { location: string; onChoose: () => 
       </AppShell.Section>
       <AppShell.Section>
         <NavLink component="a" href="/docs/" label="Documentation" leftSection={<DocsIcon />} />
-        {!isAdmin && (
+        {!mayEdit && (
           <Badge variant="light" color="gray" m="xs">
             Read-only access
+          </Badge>
+        )}
+        {sources !== 'all' && (
+          <Badge variant="light" color="gray" m="xs">
+            {sources.length === 1 ? 'Limited to 1 source' : `Limited to ${sources.length} sources`}
           </Badge>
         )}
       </AppShell.Section>

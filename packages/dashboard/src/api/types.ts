@@ -4,7 +4,7 @@ export interface Schemas {
   AlertRule: { rule: 'destination_failing' | 'destination_held' | 'deliveries_expired' | 'backlog_growing' | 'source_silent' | 'source_volume_unusual' | 'messages_rejected' | 'plan_violated' | 'quarantine_expiring' | 'disk_almost_full' | 'node_lost'; event: string; closedEvent: string; subject: 'source' | 'destination' | 'node' | 'service'; description: string; enabled: boolean; settings: Record<string, number>; options: Record<string, { default: number; min: number; max: number; description: string }>; exceptions: ({ subjectId: string; subjectName: string | null; enabled: boolean; settings: Record<string, number> })[] }
   Alerts: { rules: Schemas['AlertRule'][]; destinationIds: string[]; openIncidents: number; mutes: number }
   Attempt: { url: string; address: string | null; startedAt: string; status: number | null; reason: string | null; error: string | null; timings: { dnsMs: number | null; connectMs: number | null; tlsMs: number | null; firstByteMs: number | null; totalMs: number }; responseStart: string | null; version: number; logs: string | null; subscription: string | null; method: string | null; request?: { headers: Record<string, string>; body: string } | undefined }
-  AuditEntry: { id: string; at: string; actor: { id: string; name: string }; action: string; subject: string | null; before: Record<string, unknown> | null; after: Record<string, unknown> | null }
+  AuditEntry: { id: string; at: string; actor: { id: string; name: string; type: 'person' | 'token' | 'service'; owner: ({ subject: string; email: string | null }) | null }; action: string; subject: string | null; before: Record<string, unknown> | null; after: Record<string, unknown> | null }
   Backup: { id: string; state: 'copying' | 'ready' | 'failed'; doneBytes: number; totalBytes: number; error: string | null; createdAt: string }
   CatalogEntry: { slug: string; name: string; description: string; auth: 'none' | 'custom' | 'basic' | 'oauth2'; actionCount: number; presetCount: number; batch: boolean; available: boolean; problem: string | null; needs: string | null; requiredSettingCount: number }
   CatalogInstallation: { state: 'missing' | 'installing' | 'installed' | 'failed'; done: number; total: number; error: string | null }
@@ -26,11 +26,11 @@ export interface Schemas {
   PlanRule: { type: 'track' | 'identify' | 'page' | 'screen' | 'group'; event?: string | undefined; description?: string | undefined; owner?: string | undefined; mode?: 'observe' | 'quarantine' | 'strip' | undefined; schema: Record<string, unknown> }
   PreviewCounts: { messages: number; sent: number; skipped: number; dropped: number; failed: number; notRun: number }
   PrivacyRule: { path: string; action: 'drop' | 'hash' | 'mask' }
-  Session: { actor: { id: string; name: string }; role: 'admin' | 'viewer'; expiresAt: string | null }
+  Session: { actor: { id: string; name: string; type: 'person' | 'token' | 'service' }; role: 'viewer' | 'editor' | 'admin'; sources: 'all' | string[]; expiresAt: string | null }
   Source: { id: string; name: string; description: string | null; enabled: boolean; requireOAuth: boolean; writeKeys: string[]; origin: string | null; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string }
   Subscription: { id: string; name: string; action: string; subscribe: string; enabled: boolean; mapping: Record<string, unknown>; syncMode: string | null }
   Suppression: { userId: string; sourceId: string; since: string }
-  Token: { id: string; name: string; role: 'admin' | 'viewer'; createdAt: string | null; lastUsedAt: string | null }
+  Token: { id: string; name: string; role: 'viewer' | 'editor' | 'admin'; sources: 'all' | string[]; expiresAt: string | null; owner: ({ subject: string; email: string | null }) | null; createdAt: string | null; lastUsedAt: string | null }
   TrackingPlan: { id: string; name: string; unplanned: 'allow' | 'observe' | 'quarantine'; rules: Schemas['PlanRule'][]; description: string | null; sourceIds: string[]; version: number; createdAt: string }
 }
 
@@ -286,25 +286,25 @@ export interface Operations {
   'GET /api/replays': {
     query: { state?: 'running' | 'paused' | 'finished' | 'cancelled' | undefined; limit?: number | undefined; cursor?: string | undefined }
     body: undefined
-    answer: { data: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; includeReplayed: boolean; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null })[]; next: string | null }
+    answer: { data: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; includeReplayed: boolean; ratePerSecond: number | null; destinationId: string | null; sourceIds: string[] | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null })[]; next: string | null }
   }
   /** Create a replay job */
   'POST /api/replays': {
     query: Record<string, never>
     body: { destinationId?: string | undefined; states?: ('failed' | 'expired' | 'cancelled' | 'delivered')[] | undefined; reason?: string | undefined; from?: string | undefined; to?: string | undefined; deliveryIds?: string[] | undefined; includeReplayed?: boolean | undefined; ratePerSecond?: number | null | undefined; dryRun?: boolean | undefined }
-    answer: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; includeReplayed: boolean; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }) | { dryRun: boolean; total: number; alreadyReplayed: number; byDestination: { destinationId: string; total: number; alreadyReplayed: number }[] }
+    answer: ({ id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; includeReplayed: boolean; ratePerSecond: number | null; destinationId: string | null; sourceIds: string[] | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }) | { dryRun: boolean; total: number; alreadyReplayed: number; byDestination: { destinationId: string; total: number; alreadyReplayed: number }[] }
   }
   /** Retrieve a replay job, with its progress */
   'GET /api/replays/{id}': {
     query: Record<string, never>
     body: undefined
-    answer: { id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; includeReplayed: boolean; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }
+    answer: { id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; includeReplayed: boolean; ratePerSecond: number | null; destinationId: string | null; sourceIds: string[] | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }
   }
   /** Pause, resume or cancel a replay job, or change its rate */
   'PATCH /api/replays/{id}': {
     query: Record<string, never>
     body: { state?: 'running' | 'paused' | 'cancelled' | undefined; ratePerSecond?: number | null | undefined }
-    answer: { id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; includeReplayed: boolean; ratePerSecond: number | null; destinationId: string | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }
+    answer: { id: string; state: 'running' | 'paused' | 'finished' | 'cancelled'; total: number; done: number; replayed: number; skipped: number; skippedReasons: { already_replayed?: number | undefined; not_found?: number | undefined; still_pending?: number | undefined; message_gone?: number | undefined; destination_gone?: number | undefined }; outcomes: { pending: number; delivered: number; failed: number; expired: number; cancelled: number }; includeReplayed: boolean; ratePerSecond: number | null; destinationId: string | null; sourceIds: string[] | null; states: (('failed' | 'expired' | 'cancelled' | 'delivered')[]) | null; reason: string | null; from: string | null; to: string | null; createdAt: string; finishedAt: string | null; createdBy: { id: string; name: string } | null; deliveryIds: string[] | null }
   }
   /** List deletion requests, newest first */
   'GET /api/deletions': {
@@ -519,8 +519,8 @@ export interface Operations {
   /** Create a control token */
   'POST /api/tokens': {
     query: Record<string, never>
-    body: { name: string; role?: 'admin' | 'viewer' | undefined }
-    answer: { id: string; name: string; role: 'admin' | 'viewer'; createdAt: string | null; lastUsedAt: string | null; token: string }
+    body: { name: string; role?: 'viewer' | 'editor' | 'admin' | undefined; sources?: 'all' | string[] | undefined; expiresAt?: string | null | undefined }
+    answer: { id: string; name: string; role: 'viewer' | 'editor' | 'admin'; sources: 'all' | string[]; expiresAt: string | null; owner: ({ subject: string; email: string | null }) | null; createdAt: string | null; lastUsedAt: string | null; token: string }
   }
   /** Revoke a control token */
   'DELETE /api/tokens/{id}': {
@@ -540,7 +540,7 @@ export interface Operations {
     body: undefined
     answer: undefined
   }
-  /** Retrieve the name and role of the caller, and when its session ends */
+  /** Retrieve the name, the role and the sources of the caller, and when its session ends */
   'GET /api/session': {
     query: Record<string, never>
     body: undefined

@@ -19,7 +19,7 @@ const TABS = ['body', 'headers', 'curl'] as const
 /** `url` is null if it is not known. */
 export function RequestView({ request, url, method = 'POST' }: { request: Request; url: string | null; method?: string }) {
   const [params] = useSearchState()
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const { headers, body, note } = request
   const requested = params.get('request')
   const tab = TABS.find((each) => each === requested) ?? 'body'
@@ -62,7 +62,7 @@ export function RequestView({ request, url, method = 'POST' }: { request: Reques
                   The body is too long for a command line. Save it as {BODY_FILE} and run the command in the same folder.
                 </Text>
               )}
-              {!isAdmin && (
+              {!mayEdit && (
                 <Text size="sm">
                   Signatures, the values of the destination's own headers and the values in the URL's query string are hidden from viewers.
                   Replace each (hidden) with the real value.

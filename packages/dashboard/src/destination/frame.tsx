@@ -32,7 +32,7 @@ interface FrameProps<Of extends Destination> {
 export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) {
   const { destination, kind, notice, healthDetails, test, tabs, settings } = props
   const { id, name } = destination
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const [params, change] = useSearchState()
   const names = ['health', 'test', ...Object.keys(tabs), 'settings']
   const tab = names.find((each) => each === params.get('tab')) ?? 'health'
@@ -40,7 +40,7 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
   const status = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
   const readOnly = <Note>Read-only: your token has the viewer role</Note>
   return (
-    <Page title={name} actions={isAdmin ? <DestinationActions destination={destination} /> : readOnly}>
+    <Page title={name} actions={mayEdit ? <DestinationActions destination={destination} /> : readOnly}>
       <Group gap="sm">
         {kind.Icon !== null && (
           <>
@@ -92,7 +92,7 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
           </Loaded>
         </Tabs.Panel>
         <Tabs.Panel value="test" keepMounted>
-          <TestPanel destination={destination} isAdmin={isAdmin} {...test} />
+          <TestPanel destination={destination} mayEdit={mayEdit} {...test} />
         </Tabs.Panel>
         {Object.entries(tabs).map(([value, panel]) => (
           <Tabs.Panel key={value} value={value}>

@@ -22,7 +22,7 @@ export interface TestView {
   outcome: (sent: Sent) => ReactNode
 }
 
-export function TestPanel({ destination, isAdmin, about, outcome }: TestView & { destination: Destination; isAdmin: boolean }) {
+export function TestPanel({ destination, mayEdit, about, outcome }: TestView & { destination: Destination; mayEdit: boolean }) {
   const { id, timeoutMs } = destination
   const hold = holdOf(destination)
   const [params, change] = useSearchState()
@@ -51,11 +51,11 @@ export function TestPanel({ destination, isAdmin, about, outcome }: TestView & {
             allowDeselect={false}
             w={180}
           />
-          <Button onClick={() => test.mutate(type)} loading={test.isPending} disabled={!isAdmin}>
+          <Button onClick={() => test.mutate(type)} loading={test.isPending} disabled={!mayEdit}>
             {test.data === undefined ? 'Send a test' : 'Send another test'}
           </Button>
         </Group>
-        {!isAdmin && <Note>Sending a test requires an admin token.</Note>}
+        {!mayEdit && <Note>Sending a test requires the editor or admin role.</Note>}
         {test.isPending && <Note role="status">Waiting for the response (timeout {timeoutMs / 1_000} s).</Note>}
       </Stack>
       <div ref={outcomeElement} tabIndex={-1} style={{ outline: 'none' }}>

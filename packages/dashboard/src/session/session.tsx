@@ -16,11 +16,11 @@ type SessionInfo = Schemas['Session']
 
 const Current = createContext<SessionInfo | null>(null)
 
-/** The session of the viewer. Throws outside of <Session>. */
-export function useSession(): SessionInfo & { isAdmin: boolean } {
+/** The session of the user. `mayEdit`: not only a viewer. Throws outside of <Session>. */
+export function useSession(): SessionInfo & { isAdmin: boolean; mayEdit: boolean } {
   const session = useContext(Current)
   if (session === null) throw new Error('useSession must be used inside of <Session>')
-  return { ...session, isAdmin: session.role === 'admin' }
+  return { ...session, isAdmin: session.role === 'admin', mayEdit: session.role !== 'viewer' }
 }
 
 /** Reads and removes the token of a login link. It is in the fragment because browsers never send that, so no access log contains it. */

@@ -15,13 +15,13 @@ interface SettingsTabProps<Saved extends Destination, Edited extends Draft> {
   destination: Saved
   /** The form may depend on what is saved. */
   formOf: (saved: Saved) => EditForm<Saved, Edited>
-  isAdmin: boolean
+  mayEdit: boolean
 }
 
 export function SettingsTab<Saved extends Destination, Edited extends Draft>({
   destination,
   formOf,
-  isAdmin,
+  mayEdit,
 }: SettingsTabProps<Saved, Edited>) {
   const [{ base, version }, setOpened] = useState({ base: destination, version: 0 })
   const reload = (next: Saved): void => setOpened({ base: next, version: version + 1 })
@@ -45,7 +45,7 @@ export function SettingsTab<Saved extends Destination, Edited extends Draft>({
         form={form}
         initial={form.draftOf(base)}
         id={base.id}
-        isReadOnly={!isAdmin}
+        isReadOnly={!mayEdit}
         onSave={async (draft) => {
           const body = form.patchOf(base, draft)
           // The values are the same in another notation (240 min, 4 h): nothing to save, and the form shows the normal notation.

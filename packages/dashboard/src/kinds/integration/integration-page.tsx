@@ -31,8 +31,8 @@ export default function IntegrationPage({ destination }: { destination: Integrat
 
 /** `definition` is null if the catalogue does not have the integration. */
 function Details({ destination, definition }: { destination: Integration; definition: Definition | null }) {
-  const { isAdmin } = useSession()
-  const content = useContent(destination, integrationContent(definition), !isAdmin)
+  const { mayEdit } = useSession()
+  const content = useContent(destination, integrationContent(definition), !mayEdit)
   const formOf = ({ integration, secretSettings }: Integration, { settings }: Definition) =>
     integrationForm({ slug: integration, schema: settings, storedSecrets: secretSettings })
   return (
@@ -48,7 +48,7 @@ function Details({ destination, definition }: { destination: Integration; defini
         definition === null ? (
           <NoDefinition />
         ) : (
-          <SettingsTab destination={destination} formOf={(saved) => formOf(saved, definition)} isAdmin={isAdmin} />
+          <SettingsTab destination={destination} formOf={(saved) => formOf(saved, definition)} mayEdit={mayEdit} />
         )
       }
     />

@@ -22,7 +22,7 @@ import { Subscriptions } from './subscriptions.tsx'
 
 export default function NewIntegrationPage() {
   const slug = usePathPart(1)
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const definition = useApi('GET /api/catalog/{slug}', { params: { slug } })
   const sources = useApi('GET /api/sources', { query: { limit: 2 } })
   const { data, error } = definition
@@ -64,9 +64,9 @@ export default function NewIntegrationPage() {
         <Empty title="Not available" action={all}>
           {data.problem}
         </Empty>
-      ) : !isAdmin ? (
+      ) : !mayEdit ? (
         <Empty title="Your token is read-only" action={all}>
-          Adding a destination requires an admin token.
+          Adding a destination requires the editor or admin role.
         </Empty>
       ) : (
         <Loaded query={sources} lines={8}>

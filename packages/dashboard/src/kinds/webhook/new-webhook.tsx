@@ -12,19 +12,19 @@ import { createBodyOf, newWebhook } from './form/webhook-draft.ts'
 import { WEBHOOK_FORM } from './form/webhook-form.ts'
 
 export default function NewWebhookPage() {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const [, navigate] = useLocation()
   const { create, dialog } = useCreateDestination('URL')
   const sources = useApi('GET /api/sources', { query: { limit: 2 } })
-  const back = <LinkButton to="/destinations">{isAdmin ? 'Cancel' : 'View destinations'}</LinkButton>
+  const back = <LinkButton to="/destinations">{mayEdit ? 'Cancel' : 'View destinations'}</LinkButton>
   return (
     <Page
       title="Add a webhook"
       about="Only name, URL and sources are needed; everything else has defaults."
-      actions={isAdmin ? back : undefined}
+      actions={mayEdit ? back : undefined}
     >
       {dialog}
-      {isAdmin ? (
+      {mayEdit ? (
         <Loaded query={sources} lines={8}>
           {({ data }) => (
             <DestinationForm
@@ -41,7 +41,7 @@ export default function NewWebhookPage() {
         </Loaded>
       ) : (
         <Empty title="Your token is read-only" action={back}>
-          Adding a destination requires an admin token.
+          Adding a destination requires the editor or admin role.
         </Empty>
       )}
     </Page>

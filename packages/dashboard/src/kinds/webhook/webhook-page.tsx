@@ -24,8 +24,8 @@ const ContentTab = lazy(() => import('./content/webhook-content-tab.tsx'))
 
 export default function WebhookPage({ destination }: { destination: Webhook }) {
   const { id, urls } = destination
-  const { isAdmin } = useSession()
-  const content = useContent(destination, WEBHOOK_CONTENT, !isAdmin)
+  const { mayEdit } = useSession()
+  const content = useContent(destination, WEBHOOK_CONTENT, !mayEdit)
   const target = urls.length === 1 ? 'the URL' : `all ${urls.length} URLs`
   return (
     <DestinationFrame
@@ -41,7 +41,7 @@ export default function WebhookPage({ destination }: { destination: Webhook }) {
         request: <ContentTab content={content} part="request" />,
         transformation: <ContentTab content={content} part="transformation" />,
       }}
-      settings={<SettingsTab destination={destination} formOf={() => WEBHOOK_FORM} isAdmin={isAdmin} />}
+      settings={<SettingsTab destination={destination} formOf={() => WEBHOOK_FORM} mayEdit={mayEdit} />}
     />
   )
 }

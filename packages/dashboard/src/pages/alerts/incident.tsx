@@ -28,7 +28,7 @@ export default function IncidentPage() {
 }
 
 function Details({ incident }: { incident: IncidentDetail }) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const [isMuting, setMuting] = useState(false)
   const details = Object.entries(incident.details).filter(([, value]) => typeof value === 'number' || typeof value === 'string')
   return (
@@ -40,7 +40,11 @@ function Details({ incident }: { incident: IncidentDetail }) {
             <LinkButton to={incident.link} variant="filled" size="xs">
               Show the cause
             </LinkButton>
-            <SmallButton disabled={!isAdmin} title={isAdmin ? undefined : 'Requires an admin token.'} onClick={() => setMuting(true)}>
+            <SmallButton
+              disabled={!mayEdit}
+              title={mayEdit ? undefined : 'Requires the editor or admin role.'}
+              onClick={() => setMuting(true)}
+            >
               Mute
             </SmallButton>
           </>

@@ -13,7 +13,7 @@ import { useSession } from '../../session/session.tsx'
 import { type Incident, MUTE_MINUTES, type Mute, muteScope } from './incident-text.ts'
 
 export function Mutes() {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const { sources, destinations } = useNames()
   const list = useList('GET /api/alerts/mutes', { everyMs: 5_000 })
   const alerts = useApi('GET /api/alerts', {})
@@ -23,7 +23,7 @@ export function Mutes() {
   const nameOf = (id: string): string => sources.get(id) ?? destinations.get(id) ?? id
   return (
     <Stack>
-      {isAdmin && (
+      {mayEdit && (
         <Group>
           <SmallButton onClick={() => setOpen(true)}>Mute all alerts</SmallButton>
         </Group>
@@ -45,7 +45,7 @@ export function Mutes() {
             cell: ({ id }) => (
               <SecondaryButton
                 size="compact-xs"
-                disabled={!isAdmin}
+                disabled={!mayEdit}
                 onClick={() => end.mutate({ params: { id } })}
                 loading={end.isPending && end.variables?.params.id === id}
               >

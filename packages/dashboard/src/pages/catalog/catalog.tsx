@@ -22,10 +22,10 @@ import classes from './catalog.module.css'
 import { AUTH_NAMES, type Auth, abilitiesText, aboutText, type CatalogEntry, found, problemText } from './catalog-search.ts'
 
 export default function CatalogPage() {
-  const { isAdmin } = useSession()
+  const { isAdmin, mayEdit } = useSession()
   const list = useWholeList('GET /api/catalog', { query: { limit: 1_000 } })
   const { rows: entries, problem } = list
-  const back = <LinkButton to="/destinations">{isAdmin ? 'Cancel' : 'View destinations'}</LinkButton>
+  const back = <LinkButton to="/destinations">{mayEdit ? 'Cancel' : 'View destinations'}</LinkButton>
   return (
     <Page title="Add a destination" about="Send events to your own URL, or to one of your tools." actions={back}>
       {problem !== null ? (

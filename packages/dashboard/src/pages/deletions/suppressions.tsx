@@ -22,7 +22,7 @@ type Suppression = Schemas['Suppression']
 
 export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onCloseForm: () => void }) {
   const [params] = useSearchState()
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const { sources } = useNames()
   const { user, userId } = useUser()
   const sourceId = params.get('source') ?? undefined
@@ -44,7 +44,7 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
           </Empty>
         }
       >
-        {isAdmin && userId !== undefined && sourceId === undefined && list.rows.length > 1 && (
+        {mayEdit && userId !== undefined && sourceId === undefined && list.rows.length > 1 && (
           <Group>
             <RemoveSuppression userId={userId} from="all sources">
               {(open) => (
@@ -57,14 +57,14 @@ export function Suppressions({ isForm, onCloseForm }: { isForm: boolean; onClose
         )}
         <Users rows={list.rows} nameOf={(id) => sources.get(id) ?? id} />
       </LoadedList>
-      {!isAdmin && <Note>Changing suppressions requires an admin token.</Note>}
+      {!mayEdit && <Note>Changing suppressions requires the editor or admin role.</Note>}
       <NewSuppression opened={isForm} onClose={onCloseForm} />
     </Stack>
   )
 }
 
 function Users({ rows, nameOf }: { rows: readonly Suppression[]; nameOf: (sourceId: string) => string }) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   return (
     <ResponsiveTable
       label="Suppressed users"
@@ -83,7 +83,7 @@ function Users({ rows, nameOf }: { rows: readonly Suppression[]; nameOf: (source
           cell: ({ sourceId, userId }) => (
             <RemoveSuppression userId={userId} sourceId={sourceId} from={nameOf(sourceId)}>
               {(open) => (
-                <RowButton disabled={!isAdmin} onClick={open} aria-label={`Remove suppression of ${userId} for ${nameOf(sourceId)}`}>
+                <RowButton disabled={!mayEdit} onClick={open} aria-label={`Remove suppression of ${userId} for ${nameOf(sourceId)}`}>
                   Remove
                 </RowButton>
               )}

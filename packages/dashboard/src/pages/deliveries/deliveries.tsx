@@ -17,7 +17,7 @@ import { FilterBar } from './filter-bar.tsx'
 import styles from './list.module.css'
 import { MAX_SELECTED, type Selection, selectionOf, selectionText, toggled } from './selection.ts'
 
-const VIEWER = 'Your token has read-only access. Ask someone with an admin token to replay.'
+const VIEWER = 'Your token has read-only access. Ask an editor or admin to replay.'
 
 export default function DeliveriesPage() {
   const [params] = useSearchState()
@@ -26,7 +26,7 @@ export default function DeliveriesPage() {
   const key = JSON.stringify(conditions)
   // "Last hour" counts back from this time. It stays the same until the filters change, so that the pages of the list are consistent.
   const asOf = useMemo(() => Date.now(), [key])
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const { nameOf, isKnown, destinations } = useDestinationNames()
   const [body, setBody] = useState<ReplayBody | null>(null)
   const [selection, select, clearSelection] = useSelection(key)
@@ -38,7 +38,7 @@ export default function DeliveriesPage() {
       actions={
         <ExplainedButton
           name="Replay all matches"
-          why={isAdmin ? (all.why ?? null) : VIEWER}
+          why={mayEdit ? (all.why ?? null) : VIEWER}
           variant="light"
           leftSection={<ReplayIcon size={15} />}
           onClick={() => all.body && setBody(all.body)}
@@ -61,13 +61,13 @@ export default function DeliveriesPage() {
           style={{ alignSelf: 'flex-start' }}
         />
       )}
-      {isAdmin && all.why !== undefined && (filters.userId !== undefined || filters.event !== undefined) && (
+      {mayEdit && all.why !== undefined && (filters.userId !== undefined || filters.event !== undefined) && (
         <Alert color="blue" variant="light" p="xs">
           {all.why}
         </Alert>
       )}
       {filters.view === 'causes' ? (
-        <Causes filters={filters} asOf={asOf} nameOf={nameOf} isKnown={isKnown} onReplay={isAdmin ? setBody : undefined} />
+        <Causes filters={filters} asOf={asOf} nameOf={nameOf} isKnown={isKnown} onReplay={mayEdit ? setBody : undefined} />
       ) : (
         <DeliveryList
           query={listQuery(filters, asOf)}
@@ -80,7 +80,7 @@ export default function DeliveriesPage() {
       {selection.size > 0 && (
         <SelectionBar
           selection={selection}
-          isAdmin={isAdmin}
+          mayEdit={mayEdit}
           onClear={clearSelection}
           onReplay={() => setBody({ deliveryIds: [...selection] })}
         />
@@ -110,12 +110,12 @@ function useSelection(key: string) {
 
 interface SelectionBarProps {
   selection: Selection
-  isAdmin: boolean
+  mayEdit: boolean
   onClear: () => void
   onReplay: () => void
 }
 
-function SelectionBar({ selection, isAdmin, onClear, onReplay }: SelectionBarProps) {
+function SelectionBar({ selection, mayEdit, onClear, onReplay }: SelectionBarProps) {
   return (
     <Paper withBorder shadow="md" p="xs" className={styles.bar} role="region" aria-label="Selection">
       <Group justify="space-between" gap="xs">
@@ -124,9 +124,9 @@ function SelectionBar({ selection, isAdmin, onClear, onReplay }: SelectionBarPro
           {selection.size >= MAX_SELECTED && ' · maximum reached'}
         </Strong>
         <Group gap="xs">
-          {!isAdmin && <SmallNote>{VIEWER}</SmallNote>}
+          {!mayEdit && <SmallNote>{VIEWER}</SmallNote>}
           <SmallButton onClick={onClear}>Clear</SmallButton>
-          <Button size="xs" leftSection={<ReplayIcon size={14} />} disabled={!isAdmin} onClick={onReplay}>
+          <Button size="xs" leftSection={<ReplayIcon size={14} />} disabled={!mayEdit} onClick={onReplay}>
             Replay
           </Button>
         </Group>

@@ -22,9 +22,9 @@ export interface ReplayButtonProps {
 
 export function ReplayButton({ delivery, destination, hold = null, obstacle, size = 'xs' }: ReplayButtonProps) {
   const [, go] = useLocation()
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const replay = useChange('POST /api/deliveries/{id}/replay', 'GET /api/messages/{id}', 'GET /api/deliveries/{id}', 'GET /api/deliveries')
-  const reason = isAdmin ? obstacle : 'Your token has read-only access. Ask someone with an admin token.'
+  const reason = mayEdit ? obstacle : 'Your token has read-only access. Ask an editor or admin.'
   const confirm = async (): Promise<void> => {
     const { id } = await replay.mutateAsync({ params: { id: delivery.id } })
     notifications.show({ color: 'teal', message: `Replay to ${destination} started. This is the new delivery.` })

@@ -25,10 +25,10 @@ interface Row {
 }
 
 export default function DestinationsPage() {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const list = useWholeList('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 15_000 })
   const health = useApi('GET /api/destinations/health', { everyMs: 5_000 })
-  const add = isAdmin && (
+  const add = mayEdit && (
     <LinkButton to="/catalog" variant="filled" leftSection={<PlusIcon size={16} />}>
       Add a destination
     </LinkButton>

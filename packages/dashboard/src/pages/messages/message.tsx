@@ -120,7 +120,7 @@ interface ViolationsProps {
 }
 
 function Violations({ id, sourceId, isHeld, violations }: ViolationsProps) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   return (
     <Alert color="orange" variant="light" title={isHeld ? 'This message is in quarantine' : 'This message violates the tracking plan'}>
       <Stack gap="sm">
@@ -132,7 +132,7 @@ function Violations({ id, sourceId, isHeld, violations }: ViolationsProps) {
         <Reasons violations={violations} />
         {/* The usual colour of links has too little contrast here. */}
         <AlertLink to={`/plans?tab=violations&source=${encodeURIComponent(sourceId)}`}>View all violations of this source</AlertLink>
-        {isHeld && isAdmin && (
+        {isHeld && mayEdit && (
           <Group gap="xs">
             <EndButtons selection={{ ids: [id] }} />
           </Group>

@@ -44,7 +44,7 @@ rules:
 `
 
 export default function NewPlanPage() {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const [params, change] = useSearchState()
   const sources = useApi('GET /api/sources', { query: { limit: 1_000 } })
   const [learned, setLearned] = useState<Learned | null>(null)
@@ -54,7 +54,7 @@ export default function NewPlanPage() {
       about="Learn a plan from the messages that a source has sent, or write it yourself. Nothing is saved until you choose Save plan."
       back={{ to: '/plans', label: 'All plans' }}
     >
-      {!isAdmin && <Alert color="blue">You can learn a plan, but saving it requires an admin token.</Alert>}
+      {!mayEdit && <Alert color="blue">You can learn a plan, but saving it requires the editor or admin role.</Alert>}
       {sources.data === undefined ? (
         <Loading lines={4} label="Loading sources" />
       ) : params.get('by') === 'hand' ? (
@@ -77,7 +77,7 @@ export default function NewPlanPage() {
 }
 
 function Editor({ text }: { text: string }) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const { sources } = useNames()
   const [, navigate] = useLocation()
   const create = useChange('POST /api/plans', 'GET /api/plans', 'GET /api/events/{id}')
@@ -89,7 +89,7 @@ function Editor({ text }: { text: string }) {
   }
   return (
     <Suspense fallback={<Loading lines={8} label="Loading editor" />}>
-      <PlanEditor key={text} initial={text} sources={sources} verb="Save plan" onSave={save} isReadOnly={!isAdmin} />
+      <PlanEditor key={text} initial={text} sources={sources} verb="Save plan" onSave={save} isReadOnly={!mayEdit} />
     </Suspense>
   )
 }

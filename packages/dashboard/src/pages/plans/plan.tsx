@@ -32,7 +32,7 @@ export default function PlanPage() {
 }
 
 function PlanDetails({ plan }: { plan: Plan }) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const { id, name, description, version, createdAt, rules } = plan
   const update = useChange('PATCH /api/plans/{id}', ...STALE)
   const set = (body: Parameters<typeof update.mutate>[0]['body'], done: string): void =>
@@ -48,7 +48,7 @@ function PlanDetails({ plan }: { plan: Plan }) {
     set({ rules: rules.map((each) => (keyOfRule(each) === key ? { ...each, mode } : each)) }, `${ruleTitle(key)} is now in mode ${mode}.`)
   }
   return (
-    <Page title={name} about={description ?? undefined} actions={isAdmin && <DeleteButton plan={plan} />}>
+    <Page title={name} about={description ?? undefined} actions={mayEdit && <DeleteButton plan={plan} />}>
       <Group gap="sm">
         <Tag color="gray">version {version}</Tag>
         <Copyable text={id} label="the id" />
@@ -56,7 +56,7 @@ function PlanDetails({ plan }: { plan: Plan }) {
           created <Time at={createdAt} />
         </Note>
       </Group>
-      <Attachment plan={plan} isAdmin={isAdmin} onChange={set} />
+      <Attachment plan={plan} mayEdit={mayEdit} onChange={set} />
       <PageTabs
         clears={['source', 'rule']}
         tabs={[
@@ -69,14 +69,14 @@ function PlanDetails({ plan }: { plan: Plan }) {
                 {rules.length === 0 ? (
                   <Empty title="The plan has no rules">Add rules in the editor, or learn a plan from the messages of a source.</Empty>
                 ) : (
-                  <Rules rules={rules} onMode={isAdmin ? setMode : undefined} />
+                  <Rules rules={rules} onMode={mayEdit ? setMode : undefined} />
                 )}
               </Stack>
             ),
           },
           { name: 'violations', label: 'Violations', panel: <Violations planId={id} /> },
           { name: 'quarantine', label: 'Quarantine', panel: <Quarantine planId={id} /> },
-          { name: 'edit', label: isAdmin ? 'Edit' : 'YAML', panel: <Editor plan={plan} isAdmin={isAdmin} /> },
+          { name: 'edit', label: mayEdit ? 'Edit' : 'YAML', panel: <Editor plan={plan} mayEdit={mayEdit} /> },
         ]}
       />
     </Page>
@@ -85,11 +85,11 @@ function PlanDetails({ plan }: { plan: Plan }) {
 
 interface AttachmentProps {
   plan: Plan
-  isAdmin: boolean
+  mayEdit: boolean
   onChange: (body: { sourceIds?: string[]; unplanned?: Unplanned }, done: string) => void
 }
 
-function Attachment({ plan: { id, sourceIds, unplanned }, isAdmin, onChange }: AttachmentProps) {
+function Attachment({ plan: { id, sourceIds, unplanned }, mayEdit, onChange }: AttachmentProps) {
   const { sources } = useNames()
   const plans = useApi('GET /api/plans', { query: { limit: 1_000 } })
   const taken = new Map(
@@ -107,20 +107,20 @@ function Attachment({ plan: { id, sourceIds, unplanned }, isAdmin, onChange }: A
         })}
         value={sourceIds}
         onChange={(value) => onChange({ sourceIds: value }, 'Sources saved.')}
-        disabled={!isAdmin}
+        disabled={!mayEdit}
       />
       <NativeSelect
         label="Messages without a rule"
         description="What happens to events that the plan does not mention."
         {...entered(unplanned, (next) => onChange({ unplanned: next as Unplanned }, 'Saved.'))}
         data={Object.entries(UNPLANNED).map(([value, label]) => ({ value, label }))}
-        disabled={!isAdmin}
+        disabled={!mayEdit}
       />
     </SimpleGrid>
   )
 }
 
-function Editor({ plan, isAdmin }: { plan: Plan; isAdmin: boolean }) {
+function Editor({ plan, mayEdit }: { plan: Plan; mayEdit: boolean }) {
   const names = useNames()
   const update = useChange('PATCH /api/plans/{id}', ...STALE)
   // What is being edited. A change by somebody else must not replace what was typed.
@@ -144,7 +144,7 @@ function Editor({ plan, isAdmin }: { plan: Plan; isAdmin: boolean }) {
         </Alert>
       )}
       <Suspense fallback={<Loading lines={8} label="Loading editor" />}>
-        <PlanEditor key={base.version} initial={base} sources={names.sources} verb="Save" onSave={save} isReadOnly={!isAdmin} />
+        <PlanEditor key={base.version} initial={base} sources={names.sources} verb="Save" onSave={save} isReadOnly={!mayEdit} />
       </Suspense>
     </Stack>
   )

@@ -14,7 +14,7 @@ import { Quarantine } from './quarantine.tsx'
 import { Violations } from './violations.tsx'
 
 export default function PlansPage() {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const totals = useApi('GET /api/stats/totals', { everyMs: 15_000 })
   const held = totals.data?.data.reduce((sum, { quarantined }) => sum + quarantined, 0) ?? 0
   return (
@@ -22,7 +22,7 @@ export default function PlansPage() {
       title="Plans"
       about="A tracking plan says which events your sources send and what their properties look like. Messages are never rejected because of a plan."
       actions={
-        isAdmin && (
+        mayEdit && (
           <LinkButton to="/plans/new" variant="filled" leftSection={<PlusIcon size={16} />}>
             Add a plan
           </LinkButton>
@@ -32,7 +32,7 @@ export default function PlansPage() {
       <PageTabs
         clears={['source', 'rule']}
         tabs={[
-          { name: 'plans', label: 'Plans', panel: <PlanList isAdmin={isAdmin} /> },
+          { name: 'plans', label: 'Plans', panel: <PlanList mayEdit={mayEdit} /> },
           { name: 'violations', label: 'Violations', panel: <Violations /> },
           { name: 'quarantine', label: `Quarantine${held === 0 ? '' : ` (${exactCount(held)})`}`, panel: <Quarantine /> },
         ]}
@@ -41,7 +41,7 @@ export default function PlansPage() {
   )
 }
 
-function PlanList({ isAdmin }: { isAdmin: boolean }) {
+function PlanList({ mayEdit }: { mayEdit: boolean }) {
   const list = useList('GET /api/plans', { query: { limit: 100 }, everyMs: 15_000 })
   const { sources } = useNames()
   const columns: Column<Plan>[] = [
@@ -61,7 +61,7 @@ function PlanList({ isAdmin }: { isAdmin: boolean }) {
   const empty = (
     <Empty
       title="No tracking plans yet"
-      {...(isAdmin ? { link: { to: '/plans/new', label: 'Learn a plan' } } : { action: <Text size="sm">An admin can add one.</Text> })}
+      {...(mayEdit ? { link: { to: '/plans/new', label: 'Learn a plan' } } : { action: <Text size="sm">An admin can add one.</Text> })}
     >
       Let Switchyard write the first plan from the messages that a source has sent. It only observes: no message is held back until you
       choose the mode quarantine.

@@ -111,12 +111,12 @@ interface SelectionProps {
 
 /** Selects all messages that are shown, and ends the quarantine of those that are selected; if none are, of all that match. */
 function Selected({ rows, selected, onSelect, all }: SelectionProps & { all: QuarantineSelection | null }) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const { sources } = useNames()
   // Messages may have been released by somebody else.
   const ids = rows.map(({ id }) => id).filter((id) => selected.has(id))
   const selection = ids.length > 0 ? { ids } : all
-  if (!isAdmin || rows.length === 0) return null
+  if (!mayEdit || rows.length === 0) return null
   return (
     <Group gap="xs">
       <Checkbox
@@ -131,7 +131,7 @@ function Selected({ rows, selected, onSelect, all }: SelectionProps & { all: Qua
 }
 
 function Rows({ rows, selected, onSelect }: SelectionProps) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const { sources } = useNames()
   const toggle = (id: string, isOn: boolean): void =>
     onSelect(new Set(isOn ? [...selected, id] : [...selected].filter((each) => each !== id)))
@@ -140,7 +140,7 @@ function Rows({ rows, selected, onSelect }: SelectionProps) {
       label: 'Message',
       cell: ({ id, messageId, rule, type }) => (
         <Group gap="xs">
-          {isAdmin && <Checkbox aria-label={`Select ${messageId ?? id}`} {...ticked(selected.has(id), (isOn) => toggle(id, isOn))} />}
+          {mayEdit && <Checkbox aria-label={`Select ${messageId ?? id}`} {...ticked(selected.has(id), (isOn) => toggle(id, isOn))} />}
           <ViewLink to={`/messages/${encodeURIComponent(id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
             {ruleTitle(rule)}
           </ViewLink>

@@ -52,18 +52,18 @@ export default function ReplayPage() {
 }
 
 function Actions({ job }: { job: Job }) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const change = useChange('PATCH /api/replays/{id}', 'GET /api/replays/{id}', 'GET /api/replays')
   if (hasEnded(job)) return null
   const params = { id: job.id }
   const left = job.total - job.done
   return (
     <>
-      {!isAdmin && <SmallNote>Read-only: your token has the viewer role</SmallNote>}
+      {!mayEdit && <SmallNote>Read-only: your token has the viewer role</SmallNote>}
       {job.state === 'running' ? (
         <SecondaryButton
           leftSection={<PauseIcon size={15} />}
-          disabled={!isAdmin}
+          disabled={!mayEdit}
           loading={change.isPending}
           onClick={() => change.mutate({ params, body: { state: 'paused' } })}
         >
@@ -72,7 +72,7 @@ function Actions({ job }: { job: Job }) {
       ) : (
         <Button
           leftSection={<PlayIcon size={15} />}
-          disabled={!isAdmin}
+          disabled={!mayEdit}
           loading={change.isPending}
           onClick={() => change.mutate({ params, body: { state: 'running' } })}
         >
@@ -81,7 +81,7 @@ function Actions({ job }: { job: Job }) {
       )}
       <ConfirmButton
         button={(open) => (
-          <DangerButton disabled={!isAdmin} onClick={open}>
+          <DangerButton disabled={!mayEdit} onClick={open}>
             Cancel
           </DangerButton>
         )}
@@ -205,7 +205,7 @@ function statusText({ state, outcomes, total, done }: Job): string {
 }
 
 function Rate({ job }: { job: Job }) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const change = useChange('PATCH /api/replays/{id}', 'GET /api/replays/{id}', 'GET /api/replays')
   const [rate, setRate] = useState<number | string>(job.ratePerSecond ?? '')
   const asked = rate === '' ? null : Number(rate)
@@ -227,10 +227,10 @@ function Rate({ job }: { job: Job }) {
               allowDecimal={false}
               w={320}
               maw="100%"
-              disabled={!isAdmin}
+              disabled={!mayEdit}
               error={isRate(asked) ? (change.error?.message ?? null) : `Must be from 1 to ${exactCount(MAX_RATE)}.`}
             />
-            <SecondaryButton type="submit" disabled={!isAdmin || !isRate(asked) || asked === job.ratePerSecond} loading={change.isPending}>
+            <SecondaryButton type="submit" disabled={!mayEdit || !isRate(asked) || asked === job.ratePerSecond} loading={change.isPending}>
               Save
             </SecondaryButton>
           </Group>

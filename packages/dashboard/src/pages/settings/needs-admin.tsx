@@ -3,9 +3,9 @@
 import { Note } from '../../components/styled.tsx'
 import { useSession } from '../../session/session.tsx'
 
-export const ADMIN_ONLY = 'Requires an admin token. Yours has the viewer role.'
+export const ADMIN_ONLY = 'Requires an admin token.'
 
-/** Shown to viewers only. */
+/** Not shown to admins. */
 export function NeedsAdmin() {
   const { isAdmin } = useSession()
   if (isAdmin) return null

@@ -1,8 +1,9 @@
 // Tokens of the control API: create, list with last use, and revoke. A new token is shown only once.
 
-import { Alert, Button, Group, Modal, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Group, Modal, MultiSelect, Radio, Select, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { type Schemas, useChange, useList } from '../../api/queries.ts'
+import { useNames } from '../../api/use-names.ts'
 import { ConfirmButton, DialogEnd } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { entered, Form } from '../../components/inputs.tsx'
@@ -14,6 +15,10 @@ import { useSearchState } from '../../url/url-state.ts'
 import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
 
 type Token = Schemas['Token']
+
+const DAY_MS = 86_400_000
+const ROLES: readonly Token['role'][] = ['viewer', 'editor', 'admin']
+const EXPIRIES = ['7', '30', '90', '365'].map((days) => ({ value: days, label: `In ${days} days` }))
 
 export default function Tokens() {
   const { isAdmin, actor } = useSession()
@@ -51,6 +56,8 @@ export default function Tokens() {
             ),
           },
           { label: 'Role', cell: ({ role }) => role, isShort: true },
+          { label: 'Sources', cell: ({ sources }) => <Scope sources={sources} /> },
+          { label: 'Expires', cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} relative />) },
           { label: 'Created', cell: ({ createdAt }) => (createdAt === null ? 'set by SWITCHYARD_ADMIN_TOKEN' : <Time at={createdAt} />) },
           { label: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} relative />) },
           {
@@ -100,19 +107,51 @@ function RevokeButton({ token: { id, name, lastUsedAt } }: { token: Token }) {
   )
 }
 
+function Scope({ sources }: Pick<Token, 'sources'>) {
+  const names = useNames()
+  if (sources === 'all') return 'all'
+  return <LongText span>{sources.map((id) => names.sources.get(id) ?? id).join(', ')}</LongText>
+}
+
+/** The sources that the token is limited to. An admin has all. */
+function SourceChoice({ role, value, onChange }: { role: Token['role']; value: string[]; onChange: (ids: string[]) => void }) {
+  const { sources } = useNames()
+  const isAdmin = role === 'admin'
+  return (
+    <MultiSelect
+      label="Sources"
+      description="Limits the token to these sources and what belongs to them."
+      placeholder={isAdmin || value.length === 0 ? 'All sources' : undefined}
+      data={[...sources].filter(([id]) => id !== 'system').map(([value, label]) => ({ value, label }))}
+      value={isAdmin ? [] : value}
+      onChange={onChange}
+      disabled={isAdmin}
+      searchable
+    />
+  )
+}
+
 function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const [name, setName] = useState('')
   const [role, setRole] = useState<Token['role']>('viewer')
+  const [sourceIds, setSourceIds] = useState<string[]>([])
+  const [expiresIn, setExpiresIn] = useState<string | null>(null)
   const [created, setCreated] = useState<{ name: string; token: string } | null>(null)
   const create = useChange('POST /api/tokens', 'GET /api/tokens', 'GET /api/audit')
   const close = (): void => {
     setName('')
     setRole('viewer')
+    setSourceIds([])
+    setExpiresIn(null)
     setCreated(null)
     create.reset()
     onClose()
   }
-  const submit = (): void => create.mutate({ body: { name: name.trim(), role } }, { onSuccess: setCreated })
+  const submit = (): void => {
+    const sources = role === 'admin' || sourceIds.length === 0 ? 'all' : sourceIds
+    const expiresAt = expiresIn === null ? null : new Date(Date.now() + Number(expiresIn) * DAY_MS).toISOString()
+    create.mutate({ body: { name: name.trim(), role, sources, expiresAt } }, { onSuccess: setCreated })
+  }
   // A click outside the dialog would lose the token.
   const isShown = created !== null
   return (
@@ -146,12 +185,15 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
               data-autofocus
               error={create.error?.message ?? null}
             />
-            <Radio.Group label="Role" value={role} onChange={(value) => setRole(value === 'admin' ? 'admin' : 'viewer')}>
+            <Radio.Group label="Role" value={role} onChange={(value) => setRole(ROLES.find((known) => known === value) ?? 'viewer')}>
               <Stack gap="xs" mt={6}>
                 <Radio value="viewer" label="Viewer" description="Read-only. Header values and URL query strings are hidden." />
+                <Radio value="editor" label="Editor" description="Can also change destinations, plans, privacy rules, replays and mutes." />
                 <Radio value="admin" label="Admin" description="Can change everything, including tokens." />
               </Stack>
             </Radio.Group>
+            <SourceChoice role={role} value={sourceIds} onChange={setSourceIds} />
+            <Select label="Expires" data={EXPIRIES} value={expiresIn} onChange={setExpiresIn} placeholder="Never" clearable />
             <DialogEnd verb="Create" problem={null} loading={create.isPending} disabled={name.trim() === ''} onCancel={close} />
           </Stack>
         </Form>

@@ -13,8 +13,8 @@ import { Note, SecondaryButton } from '../../components/styled.tsx'
 import { ACTION_TEXTS, ACTIONS, filledRules, MAX_RULES, type Rule, rowProblem, sameRules } from './privacy-draft.ts'
 import { PrivacyPreview, usePreview } from './privacy-preview.tsx'
 
-export function Privacy({ source: { id, privacy }, isAdmin }: { source: Schemas['Source']; isAdmin: boolean }) {
-  if (!isAdmin) return <RuleList rules={privacy} />
+export function Privacy({ source: { id, privacy }, mayEdit }: { source: Schemas['Source']; mayEdit: boolean }) {
+  if (!mayEdit) return <RuleList rules={privacy} />
   return <RuleEditor id={id} saved={privacy} />
 }
 

@@ -39,11 +39,11 @@ export default function SourcePage() {
 }
 
 function SourceDetails({ source }: { source: Source }) {
-  const { isAdmin } = useSession()
+  const { isAdmin, mayEdit, role } = useSession()
   const { id, name, description, enabled, writeKeys, requireOAuth, createdAt } = source
   const newest = writeKeys.at(-1)
   return (
-    <Page title={name} actions={isAdmin ? <Actions source={source} /> : <Note>Read-only: your token has the viewer role</Note>}>
+    <Page title={name} actions={isAdmin ? <Actions source={source} /> : <Note>Read-only: your token has the {role} role</Note>}>
       <Stack gap="xs">
         {description !== null && <Text style={{ overflowWrap: 'anywhere' }}>{description}</Text>}
         <Group gap="sm">
@@ -79,7 +79,7 @@ function SourceDetails({ source }: { source: Source }) {
           {newest !== undefined && <Snippets writeKey={newest} requireOAuth={requireOAuth} />}
         </Section>
         <Section title="Destinations">
-          <Destinations id={id} isAdmin={isAdmin} />
+          <Destinations id={id} mayEdit={mayEdit} />
         </Section>
         <Section title="OAuth 2.0">
           <OAuth source={source} isAdmin={isAdmin} />
@@ -92,7 +92,7 @@ function SourceDetails({ source }: { source: Source }) {
         title="Privacy"
         about="Values that are dropped, hashed or masked before a message is stored, so that they reach no disk, log, live view or destination. Paths such as traits.email or properties.products.*.name; * stands for all elements or keys."
       >
-        <Privacy source={source} isAdmin={isAdmin} />
+        <Privacy source={source} mayEdit={mayEdit} />
       </Section>
       <Rejected source={source} />
     </Page>
@@ -138,7 +138,7 @@ function Volumes({ id }: { id: string }) {
   )
 }
 
-function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
+function Destinations({ id, mayEdit }: { id: string; mayEdit: boolean }) {
   const destinations = useApi('GET /api/destinations', { query: ALL, everyMs: 30_000 })
   return (
     <Loaded query={destinations} lines={3}>
@@ -152,7 +152,7 @@ function Destinations({ id, isAdmin }: { id: string; isAdmin: boolean }) {
                 are not sent to it.
               </Text>
               {data.length === 0 ? (
-                isAdmin && <LinkButton to="/catalog">Add a destination</LinkButton>
+                mayEdit && <LinkButton to="/catalog">Add a destination</LinkButton>
               ) : (
                 <ViewLink to="/destinations">Select this source in a destination</ViewLink>
               )}

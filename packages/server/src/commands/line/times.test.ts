@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { CommandProblem } from './command.ts'
-import { durationText, formatDuration, parseCount, parseDuration, parseTimeFlag } from './times.ts'
+import { durationText, formatDuration, parseCount, parseDuration, parseFutureTime, parseTimeFlag } from './times.ts'
 
 test('durations in every unit', () => {
   const cases: [string, number][] = [
@@ -40,4 +40,11 @@ test('durations are formatted for people', () => {
 test('durations are written as flags take them', () => {
   const texts = [0, 100, 1_500, 5_000, 14_400_000, 86_400_000].map(durationText)
   assert.deepEqual(texts, ['0s', '100ms', '1500ms', '5s', '4h', '1d'])
+})
+
+test('a time to come is a time, or a duration from now', () => {
+  const nowMs = Date.parse('2026-11-14T09:00:00Z')
+  assert.equal(parseFutureTime('expires', '30d', nowMs), '2026-12-14T09:00:00.000Z')
+  assert.equal(parseFutureTime('expires', '2027-01-31T00:00:00Z', nowMs), '2027-01-31T00:00:00.000Z')
+  assert.throws(() => parseFutureTime('expires', 'soon', nowMs), /--expires must be a time such as 30d/)
 })

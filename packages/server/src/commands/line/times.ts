@@ -33,6 +33,15 @@ export function parseTimeFlag(flag: string, text: string, nowMs = Date.now()): s
   return isoTime(ms)
 }
 
+/** The same for a time to come: a duration means from now on. */
+export function parseFutureTime(flag: string, text: string, nowMs = Date.now()): string {
+  const aheadMs = durationMs(text)
+  const ms = aheadMs === undefined ? parseTime(text) : nowMs + aheadMs
+  if (ms === undefined || Number.isNaN(ms))
+    throw new UsageProblem(`--${flag} must be a time such as 30d (30 days from now) or 2027-01-31T00:00:00Z.`)
+  return isoTime(ms)
+}
+
 export function parseCount(flag: string, text: string, minimum = 1): number {
   const value = Number(text)
   if (!/^\d{1,15}$/.test(text) || value < minimum) throw new UsageProblem(`--${flag} must be a whole number of at least ${minimum}.`)

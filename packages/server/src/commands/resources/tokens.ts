@@ -2,15 +2,24 @@
 
 import type { Command } from '../line/command.ts'
 import { type Column, showFacts, showResult, time } from '../line/listing.ts'
+import { idsOf } from '../line/references.ts'
 import { deleteCommand, listCommand } from '../line/resource-commands.ts'
+import { parseFutureTime } from '../line/times.ts'
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
   ['name', ({ name }) => name],
   ['role', ({ role }) => role],
+  ['sources', ({ sources }) => (Array.isArray(sources) ? sources.join(', ') : String(sources))],
+  ['expires', ({ expiresAt }) => (expiresAt == null ? 'never' : time(expiresAt))],
   ['last used', ({ lastUsedAt }) => (lastUsedAt == null ? 'never' : time(lastUsedAt))],
   ['created', ({ createdAt }) => time(createdAt)],
 ]
+
+/** Null: the token does not expire. */
+function factOf(value: unknown): string {
+  return Array.isArray(value) ? value.join(', ') : String(value ?? 'never')
+}
 
 export const TOKEN_COMMANDS: readonly Command[] = [
   listCommand({
@@ -27,18 +36,36 @@ export const TOKEN_COMMANDS: readonly Command[] = [
     flags: {
       role: {
         placeholder: 'ROLE',
-        description: 'What the token may do: admin allows everything, viewer allows only reading.',
+        description: 'What the token may do: viewer only reads, editor also changes what belongs to its sources, admin does everything.',
         defaultText: 'viewer',
-        values: ['admin', 'viewer'],
+        values: ['viewer', 'editor', 'admin'],
       },
+      source: {
+        placeholder: 'SOURCE',
+        description: 'Limit the token to this source (id or name). Repeat the flag for several sources.',
+        defaultText: 'all sources',
+        many: true,
+      },
+      expires: { placeholder: 'TIME', description: 'When the token stops working: a time such as 2027-01-31, or from now, such as 30d.' },
     },
-    examples: ['switchyard tokens create grafana', 'switchyard tokens create deploy --role admin --json | jq -r .token'],
+    examples: [
+      'switchyard tokens create grafana',
+      'switchyard tokens create deploy --role admin --json | jq -r .token',
+      'switchyard tokens create shop-team --role editor --source Shop --expires 90d',
+    ],
     async run(call) {
-      const token = await call.api.post('/api/tokens', { name: call.arguments[0], role: call.flag('role') ?? 'viewer' })
+      const [role, expires] = [call.flag('role') ?? 'viewer', call.flag('expires')]
+      const sources = await idsOf(call.api, 'source', call.flags('source'))
+      const token = await call.api.post('/api/tokens', {
+        name: call.arguments[0],
+        role,
+        sources: sources.length === 0 ? 'all' : sources,
+        expiresAt: expires === undefined ? null : parseFutureTime('expires', expires),
+      })
       showResult(call, token, () => {
         showFacts(
           call.out,
-          ['id', 'name', 'role', 'token'].map((field) => [field, token[field]]),
+          ['id', 'name', 'role', 'sources', 'expiresAt', 'token'].map((field) => [field, factOf(token[field])]),
         )
         call.out.remark('The token is shown only once: save it now.')
       })

@@ -15,7 +15,7 @@ const DESCRIPTION = [
   'Request and response bodies are JSON in UTF-8, with names in camelCase. Times are ISO 8601 in UTC. The control API rejects unknown fields; the error contains the name of the field.',
   'Lists have the form `{ "data": [...], "next": cursor | null }`. To get the next page, send the value of `next` as `cursor`, with the same filters.',
   'All errors have the same shape, with a stable code and a human-readable message. In addition to the codes that an operation lists, any request can fail with `not_found`, `method_not_allowed`, `request_timeout`, `headers_too_large` or `internal_error`.',
-  'All operations under `/api` require a control token, except login and logout. A token with the role `viewer` can only read; a token with the role `admin` can also make changes. No response contains a secret that you have set.',
+  'All operations under `/api` require a control token, except login and logout. A token with the role `viewer` can only read, one with the role `editor` can also change what belongs to its sources, and one with the role `admin` can do everything. If a token is limited to some sources, everything that belongs to others answers as if it did not exist. No response contains a secret that you have set.',
   'A HEAD request gets the same response as GET, without the body.',
 ].join('\n\n')
 

@@ -44,6 +44,6 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
     ],
   },
   'PATCH /plans/:id': { unplanned: 'observe' },
-  'POST /tokens': { name: 'Grafana', role: 'viewer' },
+  'POST /tokens': { name: 'Grafana', role: 'viewer', sources: 'all' },
   'POST /configuration/check': { sources: [{ settings: { name: 'Website' } }] },
 }
