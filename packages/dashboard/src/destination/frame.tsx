@@ -6,7 +6,7 @@ import { useApi } from '../api/queries.ts'
 import { Copyable } from '../components/copyable.tsx'
 import { Loaded, Loading, Page } from '../components/page.tsx'
 import { Note } from '../components/styled.tsx'
-import { useSession } from '../session/session.tsx'
+import { useMayEdit } from '../session/session.tsx'
 import { capitalized } from '../text/format.ts'
 import { useSearchState } from '../url/url-state.ts'
 import { DestinationActions } from './actions.tsx'
@@ -29,16 +29,19 @@ interface FrameProps<Of extends Destination> {
   settings: ReactNode
 }
 
+const SHARED = 'Read-only: it also serves sources that you have no access to'
+
 export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) {
   const { destination, kind, notice, healthDetails, test, tabs, settings } = props
   const { id, name } = destination
-  const { mayEdit } = useSession()
+  const mayEdit = useMayEdit(destination)
   const [params, change] = useSearchState()
   const names = ['health', 'test', ...Object.keys(tabs), 'settings']
   const tab = names.find((each) => each === params.get('tab')) ?? 'health'
-  const health = useApi('GET /api/destinations/{id}/health', { params: { id }, everyMs: 5_000 })
+  const health = useApi('GET /api/destinations/{id}/health', { params: { id }, everyMs: 5_000, enabled: destination.shared !== true })
   const status = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
-  const readOnly = <Note>Read-only: your token has the viewer role</Note>
+  const isShared = destination.shared === true
+  const readOnly = <Note>{isShared ? SHARED : 'Read-only: your token has the viewer role'}</Note>
   return (
     <Page title={name} actions={mayEdit ? <DestinationActions destination={destination} /> : readOnly}>
       <Group gap="sm">
@@ -79,17 +82,20 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
           ))}
         </Tabs.List>
         <Tabs.Panel value="health">
-          <Loaded query={health} lines={6}>
-            {(data) => (
-              <HealthView
-                destination={destination}
-                health={data}
-                seenAtMs={health.dataUpdatedAt}
-                advice={kind.advice}
-                details={healthDetails?.(data)}
-              />
-            )}
-          </Loaded>
+          {isShared && <Note>Its health and counts are not shown, because they include deliveries of other sources.</Note>}
+          {!isShared && (
+            <Loaded query={health} lines={6}>
+              {(data) => (
+                <HealthView
+                  destination={destination}
+                  health={data}
+                  seenAtMs={health.dataUpdatedAt}
+                  advice={kind.advice}
+                  details={healthDetails?.(data)}
+                />
+              )}
+            </Loaded>
+          )}
         </Tabs.Panel>
         <Tabs.Panel value="test" keepMounted>
           <TestPanel destination={destination} mayEdit={mayEdit} {...test} />

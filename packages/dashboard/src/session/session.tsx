@@ -23,6 +23,11 @@ export function useSession(): SessionInfo & { isAdmin: boolean; mayEdit: boolean
   return { ...session, isAdmin: session.role === 'admin', mayEdit: session.role !== 'viewer' }
 }
 
+/** Whether the user may change a destination. One that is shared with sources out of the user's scope can only be read. */
+export function useMayEdit({ shared }: { shared?: boolean | undefined }): boolean {
+  return useSession().mayEdit && shared !== true
+}
+
 /** Reads and removes the token of a login link. It is in the fragment because browsers never send that, so no access log contains it. */
 function takeLinkToken(): string | null {
   const { pathname, search, hash } = window.location

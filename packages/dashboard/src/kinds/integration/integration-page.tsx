@@ -9,7 +9,7 @@ import { useContent } from '../../destination/content/use-content.ts'
 import { SettingsTab } from '../../destination/form/settings-tab.tsx'
 import { DestinationFrame } from '../../destination/frame.tsx'
 import { type Sent, TestAttempts } from '../../destination/test-panel.tsx'
-import { useSession } from '../../session/session.tsx'
+import { useMayEdit } from '../../session/session.tsx'
 import { type Definition, definitionOf } from './definition.ts'
 import type { Integration } from './integration-draft.ts'
 import { integrationForm } from './settings-fields.tsx'
@@ -31,7 +31,7 @@ export default function IntegrationPage({ destination }: { destination: Integrat
 
 /** `definition` is null if the catalogue does not have the integration. */
 function Details({ destination, definition }: { destination: Integration; definition: Definition | null }) {
-  const { mayEdit } = useSession()
+  const mayEdit = useMayEdit(destination)
   const content = useContent(destination, integrationContent(definition), !mayEdit)
   const formOf = ({ integration, secretSettings }: Integration, { settings }: Definition) =>
     integrationForm({ slug: integration, schema: settings, storedSecrets: secretSettings })

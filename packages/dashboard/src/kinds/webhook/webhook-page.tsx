@@ -13,7 +13,7 @@ import { DestinationFrame } from '../../destination/frame.tsx'
 import type { Health } from '../../destination/health.tsx'
 import { Latency, Success } from '../../destination/status-view.tsx'
 import { type Sent, TestAttempts } from '../../destination/test-panel.tsx'
-import { useSession } from '../../session/session.tsx'
+import { useMayEdit } from '../../session/session.tsx'
 import { exactCount } from '../../text/format.ts'
 import { WEBHOOK_CONTENT } from './content/webhook-content.ts'
 import type { Webhook } from './form/webhook-draft.ts'
@@ -24,7 +24,7 @@ const ContentTab = lazy(() => import('./content/webhook-content-tab.tsx'))
 
 export default function WebhookPage({ destination }: { destination: Webhook }) {
   const { id, urls } = destination
-  const { mayEdit } = useSession()
+  const mayEdit = useMayEdit(destination)
   const content = useContent(destination, WEBHOOK_CONTENT, !mayEdit)
   const target = urls.length === 1 ? 'the URL' : `all ${urls.length} URLs`
   return (

@@ -16,11 +16,6 @@ const COLUMNS: readonly Column[] = [
   ['created', ({ createdAt }) => time(createdAt)],
 ]
 
-/** Null: the token does not expire. */
-function factOf(value: unknown): string {
-  return Array.isArray(value) ? value.join(', ') : String(value ?? 'never')
-}
-
 export const TOKEN_COMMANDS: readonly Command[] = [
   listCommand({
     name: 'tokens list',
@@ -59,14 +54,17 @@ export const TOKEN_COMMANDS: readonly Command[] = [
       const token = await call.api.post('/api/tokens', {
         name: call.arguments[0],
         role,
-        sources: sources.length === 0 ? 'all' : sources,
-        expiresAt: expires === undefined ? null : parseFutureTime('expires', expires),
+        ...(sources.length > 0 && { sources }),
+        ...(expires !== undefined && { expiresAt: parseFutureTime('expires', expires) }),
       })
       showResult(call, token, () => {
-        showFacts(
-          call.out,
-          ['id', 'name', 'role', 'sources', 'expiresAt', 'token'].map((field) => [field, factOf(token[field])]),
-        )
+        const field = (name: string) => [name, token[name]] as const
+        showFacts(call.out, [
+          ...['id', 'name', 'role'].map(field),
+          ['sources', sources.length === 0 ? undefined : sources.join(', ')],
+          ['expires', expires === undefined ? undefined : time(token['expiresAt'])],
+          field('token'),
+        ])
         call.out.remark('The token is shown only once: save it now.')
       })
     },

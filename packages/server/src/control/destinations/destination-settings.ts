@@ -4,6 +4,7 @@
 import { listed } from '../../api/listed.ts'
 import {
   array,
+  boolean,
   type Fields,
   type Infer,
   integer,
@@ -121,12 +122,19 @@ const WARNINGS = optional(
   ),
 )
 
+const SHARED = optional(
+  boolean({
+    description:
+      'True if the destination also serves sources that you have no access to. Then `sourceIds` has only the others, and you cannot change it. Left out otherwise.',
+  }),
+)
+
 export const DESTINATION = variants(
   'type',
   Object.fromEntries(
     kinds.map(({ type, shownSettings }) => [
       type,
-      { ...COMMON_SETTINGS.viewFields, timeoutMs: integer({ description: TIMEOUT }), ...shownSettings, warnings: WARNINGS },
+      { ...COMMON_SETTINGS.viewFields, timeoutMs: integer({ description: TIMEOUT }), ...shownSettings, shared: SHARED, warnings: WARNINGS },
     ]),
   ),
   { title: 'Destination', description: 'A webhook or an integration that messages are sent to.' },

@@ -22,7 +22,7 @@ import { kindOf } from '../../destinations/kinds.ts'
 import { COMMON_SETTINGS } from '../../destinations/settings/common-settings.ts'
 import { retryOf } from '../../destinations/settings/retry-settings.ts'
 import { ApiError } from '../../errors.ts'
-import { type Actor, type Audit, CLASSIC, type Destination, type NewDestination } from '../../store/store.ts'
+import { type Actor, type Audit, CLASSIC, type Destination, type NewDestination, type Role } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
 import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
@@ -152,10 +152,7 @@ export function destinationRoutes(parts: ControlParts): Route[] {
     answer: DESTINATION,
     stored: () => store.configuration().destinations,
     view: destinationView,
-    viewFor:
-      ({ roleOn }) =>
-      (destination) =>
-        (roleOn(destination.id) === 'viewer' ? redactedView : destinationView)(destination),
+    viewFor: viewOf,
     audit: destinationAudit,
     warnings: async (destination) => kindOf(destination).warnings(destination, await installedDefinition(catalog, destination)),
   }
@@ -301,6 +298,13 @@ function statusView(clock: Clock, health: DestinationHealth, pending: number, ol
     pending,
     oldestPendingAt: oldestMs,
     nextAttemptAt: nextAttemptAtMs === null ? null : dueTime(clock, nextAttemptAtMs),
+  }
+}
+
+function viewOf({ roleOn, isWhole }: { roleOn: (id: string) => Role; isWhole: (id: string) => boolean }) {
+  return (destination: Destination): JsonObject => {
+    const view = (roleOn(destination.id) === 'viewer' ? redactedView : destinationView)(destination)
+    return isWhole(destination.id) ? view : { ...view, shared: true }
   }
 }
 

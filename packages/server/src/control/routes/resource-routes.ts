@@ -22,6 +22,8 @@ interface Resource {
 interface Viewer {
   role: Role
   roleOn: (id: string) => Role
+  /** Only for a destination. */
+  isWhole: (id: string) => boolean
 }
 
 export interface ResourceKind<R extends Resource> {

@@ -66,7 +66,8 @@ test('a shared destination shows only sources in scope, hides what viewers do no
   const token = await tokenFor('editor', [own.source])
   const as = (method: string, path: string, body?: unknown) => call(method, `/api${path}`, body, { token })
   const shown = await as('GET', `/destinations/${sharedId}`)
-  assert.deepEqual([shown.body.sourceIds, shown.body.headers], [[own.source], { Authorization: '(hidden)' }])
+  assert.deepEqual([shown.body.sourceIds, shown.body.headers, shown.body.shared], [[own.source], { Authorization: '(hidden)' }, true])
+  assert.equal((await as('GET', `/destinations/${own.destination}`)).body.shared, undefined)
   for (const [method, path, body] of [
     ['PATCH', '', { name: 'x' }],
     ['PATCH', '', { surprise: 1 }],
