@@ -203,7 +203,7 @@ suite('Sources, destinations, tokens, OAuth applications', { concurrency: 2 }, (
 
   test('a viewer can read but not change anything, and a revoked token is rejected', async () => {
     const { id, token } = await asJson<Named & { token: string }>(service, 'tokens', 'create', 'grafana')
-    assert.match(await says(service, 'tokens'), new RegExp(`${id} +grafana +viewer +never`))
+    assert.match(await says(service, 'tokens'), new RegExp(`${id} +grafana +viewer +all +never +never`))
     const viewer = { url: service.url, token }
     assert.match(await says(viewer, 'ledger', '--json'), /consistent/)
     assert.match(await says(viewer, 'sources'), /…/)

@@ -61,6 +61,8 @@ async function undoSteps(cluster: Cluster, schema: number): Promise<void> {
   const run = (sql: string): Promise<unknown> => cluster.query(sql)
   await run('DROP TABLE switchyard.plans, switchyard.documents, switchyard.quarantine')
   await run('ALTER TABLE switchyard.segments DROP COLUMN violations')
+  await run('ALTER TABLE switchyard.tokens DROP COLUMN limits')
+  await run('ALTER TABLE switchyard.audit DROP COLUMN actor_about, DROP COLUMN sources')
   await run('ALTER TABLE switchyard.source_counts DROP COLUMN quarantined, DROP COLUMN released, DROP COLUMN deleted')
   if (schema < 3) {
     await run('DROP TABLE switchyard.destination_versions')

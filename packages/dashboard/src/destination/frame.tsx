@@ -55,18 +55,7 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
         <Copyable text={id} label="the id" />
       </Group>
       {params.get('created') === 'yes' && (
-        <Alert
-          color="teal"
-          variant="light"
-          title="Destination created"
-          withCloseButton
-          closeButtonLabel="Close"
-          onClose={() => change({ created: null }, { replace: true })}
-          role="status"
-        >
-          {tab === 'test' ? 'Send a test to check that it works.' : 'Its health is shown here.'}
-          {destination.sourceIds.length === 0 && ' No source sends to it yet. Choose one in the settings.'}
-        </Alert>
+        <CreatedAlert destination={destination} tab={tab} onClose={() => change({ created: null }, { replace: true })} />
       )}
       {health.data !== undefined && notice?.(health.data)}
       <Tabs
@@ -111,5 +100,22 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
         </Tabs.Panel>
       </Tabs>
     </Page>
+  )
+}
+
+function CreatedAlert({ destination, tab, onClose }: { destination: Destination; tab: string; onClose: () => void }) {
+  return (
+    <Alert
+      color="teal"
+      variant="light"
+      title="Destination created"
+      withCloseButton
+      closeButtonLabel="Close"
+      onClose={onClose}
+      role="status"
+    >
+      {tab === 'test' ? 'Send a test to check that it works.' : 'Its health is shown here.'}
+      {destination.sourceIds.length === 0 && ' No source sends to it yet. Choose one in the settings.'}
+    </Alert>
   )
 }

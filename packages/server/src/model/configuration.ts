@@ -2,9 +2,11 @@
 
 import type { JsonObject, TrackingPlan } from '@switchyard/protocol'
 import type { Source } from '../api/resources/source.ts'
+import type { SourceScope } from '../api/resources/source-scope.ts'
 
 export type { PrivacyRule } from '../api/resources/privacy-path.ts'
 export type { Source } from '../api/resources/source.ts'
+export type { SourceScope } from '../api/resources/source-scope.ts'
 
 /** The id and the name of the source of messages about the service itself. It has no write keys. */
 export const SYSTEM_SOURCE = 'system'
@@ -246,9 +248,6 @@ export interface StoredPlan extends TrackingPlan {
 /** What a caller of the control API may do, the least first. A viewer can only read; an editor can also change what belongs to its sources. */
 export const ROLES = ['viewer', 'editor', 'admin'] as const
 export type Role = (typeof ROLES)[number]
-
-/** The sources whose data a caller sees and changes: all, or those with these ids. */
-export type SourceScope = 'all' | readonly string[]
 
 /** The person to whom a token belongs. */
 export interface TokenOwner {

@@ -1,7 +1,9 @@
 // The sources of a caller as a field: `all`, or a list of ids.
 
-import type { SourceScope } from '../../model/configuration.ts'
 import { array, invalidField, type Schema, string } from '../schema.ts'
+
+/** The sources whose data a caller sees and changes: all, or those with these ids. */
+export type SourceScope = 'all' | readonly string[]
 
 const IDS = array(string({ min: 1, max: 100 }), { min: 1, max: 1_000, identity: (id) => id })
 

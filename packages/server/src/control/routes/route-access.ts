@@ -1,4 +1,4 @@
-// What a route needs from its caller, as data. access/authorization.ts applies it, the OpenAPI document shows it, and a test walks every route with
+// What a route needs from its caller, as data. scope/authorization.ts applies it, the OpenAPI document shows it, and a test walks every route with
 // every role and scope.
 
 import type { ApiErrorCode } from '../../errors.ts'

@@ -22,25 +22,18 @@ async function orElse<T, Other>(change: Promise<T>, other: Other): Promise<T | O
   }
 }
 
+/** What belongs to no source exists only for callers with all sources, so a limited one cannot create it. */
+function assertOwn(scope: Scope, sourceIds: readonly string[]): void {
+  if (sourceIds.length === 0)
+    throw invalidField('sourceIds', 'must have at least one source, because your access is limited to some sources')
+  if (!scope.hasAll(sourceIds)) throw invalidField('sourceIds', 'has an id that is not the id of a source')
+}
+
 export function limitedResources(store: Store, scope: Scope): ConfigurationStore {
   const { resources } = store
-
-  /** What belongs to no source exists only for callers with all sources, so a limited one cannot create it. */
-  const assertOwn = (sourceIds: readonly string[]): void => {
-    if (sourceIds.length === 0)
-      throw invalidField('sourceIds', 'must have at least one source, because your access is limited to some sources')
-    if (!scope.hasAll(sourceIds)) throw invalidField('sourceIds', 'has an id that is not the id of a source')
-  }
-  const assertWhole = (configuration: Configuration, destination: Destination): void => {
-    if (!scope.limit(configuration).destinations.has(destination.id) && !destination.sourceIds.some(scope.has)) throw new OutOfScope()
-    if (!scope.isWhole(configuration, destination)) throw new ApiError('shared_destination')
-  }
-  const assertPlan = ({ sourceIds }: StoredPlan): void => {
-    if (!scope.hasAll(sourceIds)) throw new OutOfScope()
-  }
-  const exists = (destinationId: string): boolean => scope.limit(store.configuration()).destinations.has(destinationId)
-
   return {
+    ...limitedDestinations(store, scope),
+    ...limitedPlans(resources, scope),
     createSource: unreachable('creating a source'),
     async updateSource(id, wanted, audit) {
       if (!scope.has(id)) return undefined
@@ -48,11 +41,32 @@ export function limitedResources(store: Store, scope: Scope): ConfigurationStore
     },
     deleteSource: unreachable('deleting a source'),
     ensureSystemSource: unreachable('the source system'),
+    createOAuthApp: unreachable('creating an OAuth application'),
+    updateOAuthApp: unreachable('changing an OAuth application'),
+    deleteOAuthApp: unreachable('deleting an OAuth application'),
+    createToken: unreachable('creating a token'),
+    deleteToken: unreachable('deleting a token'),
+    tokenUses: unreachable('the uses of tokens'),
+    useToken: unreachable('the use of a token'),
+    getSetting: unreachable('a setting of the service'),
+    setSetting: unreachable('a setting of the service'),
+  }
+}
 
+type DestinationChange = 'createDestination' | 'updateDestination' | 'deleteDestination' | 'destinationVersions' | 'destinationVersion'
+
+function limitedDestinations(store: Store, scope: Scope): Pick<ConfigurationStore, DestinationChange> {
+  const { resources } = store
+  const assertWhole = (configuration: Configuration, destination: Destination): void => {
+    if (!scope.limit(configuration).destinations.has(destination.id) && !destination.sourceIds.some(scope.has)) throw new OutOfScope()
+    if (!scope.isWhole(configuration, destination)) throw new ApiError('shared_destination')
+  }
+  const exists = (destinationId: string): boolean => scope.limit(store.configuration()).destinations.has(destinationId)
+  return {
     createDestination: (wanted, audit) =>
       resources.createDestination((configuration) => {
         const made = resolve(wanted, scope.limit(configuration))
-        assertOwn(made.sourceIds)
+        assertOwn(scope, made.sourceIds)
         return made
       }, audit),
     updateDestination: (id, wanted, audit) =>
@@ -62,7 +76,7 @@ export function limitedResources(store: Store, scope: Scope): ConfigurationStore
           (before, configuration) => {
             assertWhole(configuration, before)
             const change = resolve(wanted, before, scope.limit(configuration))
-            if (change.sourceIds !== undefined) assertOwn(change.sourceIds)
+            if (change.sourceIds !== undefined) assertOwn(scope, change.sourceIds)
             return change
           },
           audit,
@@ -79,11 +93,18 @@ export function limitedResources(store: Store, scope: Scope): ConfigurationStore
       ),
     destinationVersions: async (id, page) => (exists(id) ? resources.destinationVersions(id, page) : { data: [], next: null }),
     destinationVersion: async (id, version) => (exists(id) ? resources.destinationVersion(id, version) : undefined),
+  }
+}
 
+function limitedPlans(resources: ConfigurationStore, scope: Scope): Pick<ConfigurationStore, 'createPlan' | 'updatePlan' | 'deletePlan'> {
+  const assertPlan = ({ sourceIds }: StoredPlan): void => {
+    if (!scope.hasAll(sourceIds)) throw new OutOfScope()
+  }
+  return {
     createPlan: (wanted, audit) =>
       resources.createPlan((configuration) => {
         const made = resolve(wanted, scope.limit(configuration))
-        assertOwn(made.sourceIds)
+        assertOwn(scope, made.sourceIds)
         return made
       }, audit),
     updatePlan: (id, wanted, audit) =>
@@ -93,7 +114,7 @@ export function limitedResources(store: Store, scope: Scope): ConfigurationStore
           (before, configuration) => {
             assertPlan(before)
             const change = resolve(wanted, before, scope.limit(configuration))
-            if (change.sourceIds !== undefined) assertOwn(change.sourceIds)
+            if (change.sourceIds !== undefined) assertOwn(scope, change.sourceIds)
             return change
           },
           audit,
@@ -108,15 +129,5 @@ export function limitedResources(store: Store, scope: Scope): ConfigurationStore
         }),
         false,
       ),
-
-    createOAuthApp: unreachable('creating an OAuth application'),
-    updateOAuthApp: unreachable('changing an OAuth application'),
-    deleteOAuthApp: unreachable('deleting an OAuth application'),
-    createToken: unreachable('creating a token'),
-    deleteToken: unreachable('deleting a token'),
-    tokenUses: unreachable('the uses of tokens'),
-    useToken: unreachable('the use of a token'),
-    getSetting: unreachable('a setting of the service'),
-    setSetting: unreachable('a setting of the service'),
   }
 }

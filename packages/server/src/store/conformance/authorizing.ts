@@ -192,7 +192,7 @@ export function authorizing({ store, reopen, open }: StoreFixture): void {
     const { data } = await other.store.history.audit({}, { limit: 2, cursor: null })
     assert.deepEqual(
       data.map(({ actor, action, after }) => ({ actor, action, after })),
-      [{ actor: ACTOR, action: 'key.rotate', after: { secrets: 0 } }],
+      [{ actor: { ...ACTOR, type: 'token', owner: null }, action: 'key.rotate', after: { secrets: 0 } }],
     )
     await other.store.secrets.getOrCreate('oauth_signing_key', 'the key')
     const reopened = await other.reopen('another key')

@@ -60,6 +60,8 @@ async function makeOld(): Promise<void> {
   for (const table of ['destination_versions', 'plans', 'documents', 'quarantine']) await database.query(`DROP TABLE switchyard.${table}`)
   await database.query('ALTER TABLE switchyard.segments DROP COLUMN violations')
   await database.query('ALTER TABLE switchyard.source_counts DROP COLUMN quarantined, DROP COLUMN released, DROP COLUMN deleted')
+  await database.query('ALTER TABLE switchyard.tokens DROP COLUMN limits')
+  await database.query('ALTER TABLE switchyard.audit DROP COLUMN actor_about, DROP COLUMN sources')
   await database.query('UPDATE switchyard.schema_version SET step = 1, works_from = 1')
   const bytes = await database.bytes()
   for (const number of [1, 2, 3]) assert.ok(bytes.includes(`CREDENTIAL-${number}`), `CREDENTIAL-${number}`)

@@ -6,11 +6,11 @@ import { listed } from '../../api/listed.ts'
 import { ApiError } from '../../errors.ts'
 import { EVENT_COUNTS } from '../../observe/event-catalog/event-documents.ts'
 import type { Role, SourceScope } from '../../store/store.ts'
+import type { Caller } from '../access/authorize.ts'
 import type { ControlParts, Route } from '../routes/route.ts'
 import { hasRole, SUBJECTS, type SubjectKind } from '../routes/route-access.ts'
-import { limitedParts } from '../scope/limited-parts.ts'
-import { createScope, type Scope } from '../scope/scope.ts'
-import type { Caller } from './authorize.ts'
+import { limitedParts } from './limited-parts.ts'
+import { createScope, type Scope } from './scope.ts'
 
 /** The routes as one caller sees them: their handlers work on its parts. */
 export interface CallerRoutes {
