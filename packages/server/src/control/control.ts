@@ -134,10 +134,13 @@ export async function registerControl(app: FastifyInstance, deps: ControlParts):
         const { caller, routeOptions } = request
         const { controlRoute } = routeOptions.config
         const thrown = toApiError(error, routeOptions.bodyLimit)
-        const fault =
-          caller === null || caller.sources === 'all' || controlRoute === undefined
-            ? thrown
-            : await faultInOrder(thrown, controlRoute, scoped.of(caller.sources), idOf(request)).catch(toApiError)
+        const isLimited = caller !== null && caller.sources !== 'all' && controlRoute !== undefined
+        let fault = thrown
+        try {
+          if (isLimited) fault = await faultInOrder(thrown, controlRoute, scoped.of(caller.sources), idOf(request))
+        } catch (other) {
+          fault = toApiError(other)
+        }
         if (fault.status === 401) reply.header('www-authenticate', 'Bearer')
         if (fault.status === 503) reply.header('retry-after', String(RETRY_AFTER_SECONDS))
         if (fault instanceof TooManyAttempts) reply.header('retry-after', String(fault.retryAfterSeconds))

@@ -64,10 +64,13 @@ suite('every route', () => {
 
   before(async () => {
     const live = new LiveFeed({ wallMs: Date.now })
-    world = await startTwoWorlds({ after: (run: () => unknown) => void cleanups.push(run) } as never, {
-      live,
-      catalogInstaller: { state: () => INSTALLED, start: () => INSTALLED },
-    })
+    world = await startTwoWorlds(
+      { after: (run: () => unknown) => void cleanups.push(run) },
+      {
+        live,
+        catalogInstaller: { state: () => INSTALLED, start: () => INSTALLED },
+      },
+    )
     routes = controlRoutes(world.deps)
     for (const role of ['viewer', 'editor'] as const) {
       tokens.set(`${role} all`, await world.tokenFor(role, 'all'))
@@ -160,8 +163,8 @@ suite('every route', () => {
         for (const name of names) {
           const kind = NAMED_IN_QUERY[name] as keyof Ids
           const token = tokens.get(`${role} own`)
-          const with_ = (ids: Ids): Promise<Answer> => send(route, world.own, token, `${name}=${encodeURIComponent(ids[kind])}`)
-          const [other, nothing] = [await with_(world.other), await with_(NOTHING)]
+          const answerTo = (ids: Ids): Promise<Answer> => send(route, world.own, token, `${name}=${encodeURIComponent(ids[kind])}`)
+          const [other, nothing] = [await answerTo(world.other), await answerTo(NOTHING)]
           assert.equal(comparable(other, world.other), comparable(nothing, NOTHING), `GET ${route.path}?${name}`)
         }
       }
@@ -192,6 +195,6 @@ suite('every route', () => {
     assert.equal(plans.get(world.other.plan)?.name, 'zebra')
     assert.deepEqual([...(suppressions.get(world.other.source) ?? [])].sort(), ['zebra-suppressed'])
     assert.equal((await world.store.quarantine.list({ sourceId: world.other.source }, { limit: 5, cursor: null })).data.length, 1)
-    for (const run of cleanups.reverse()) await run()
+    for (let run = cleanups.pop(); run !== undefined; run = cleanups.pop()) await run()
   })
 })

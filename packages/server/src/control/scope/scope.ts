@@ -5,7 +5,7 @@ import { type Configuration, type Destination, type StoredPlan, SYSTEM_SOURCE } 
 
 export interface Scope {
   readonly sourceIds: readonly string[]
-  has(sourceId: string): boolean
+  has: (sourceId: string) => boolean
   /** Whether there are sources, and all are in scope. */
   hasAll(sourceIds: Iterable<string>): boolean
   /** The configuration as if nothing out of scope existed. */

@@ -19,6 +19,8 @@ import {
 } from './fixtures.ts'
 import { finish, matching, OPERATOR, pendingMessages } from './replays/replay-fixtures.ts'
 
+const byText = (a: string | null, b: string | null): number => ((a ?? '') < (b ?? '') ? -1 : 1)
+
 /** Two sources and a destination that serves both, with two messages of the first and three of the second, in turn. */
 async function sharedDestination(store: Store) {
   const [{ id: own }, { id: other }] = [await newSource(store), await newSource(store)]
@@ -46,7 +48,7 @@ export function scoping({ store, reopen }: StoreFixture): void {
       )
       const deliveries = async (filter: DeliveryFilter): Promise<(string | null)[]> => {
         const rows = await allPages((page) => store().history.deliveries({ destinationId, sourceIds: [own], ...filter }, page), limit)
-        return rows.map(({ messageId }) => messageId).sort()
+        return rows.map(({ messageId }) => messageId).sort(byText)
       }
       assert.deepEqual(await deliveries({ state: 'pending' }), [...ownIds].sort())
       await settleAll(store(), destinationId, 'failed')
@@ -184,7 +186,7 @@ export function scoping({ store, reopen }: StoreFixture): void {
       })
       const job = await finish(store(), await store().replays.create({ selection, ratePerSecond: null, createdBy: OPERATOR }))
       assert.deepEqual([job.total, job.replayed, job.skipped, job.selection], [2, 2, {}, selection])
-      assert.deepEqual((await pendingMessages(store(), destinationId)).sort(), [`${prefix}-own-0`, `${prefix}-own-1`])
+      assert.deepEqual((await pendingMessages(store(), destinationId)).sort(byText), [`${prefix}-own-0`, `${prefix}-own-1`])
       assert.equal((await store().replays.count(selection)).alreadyReplayed, 2)
       assert.equal((await store().replays.count({ ...selection, sourceIds: undefined })).total, 5)
     })
@@ -201,7 +203,7 @@ export function scoping({ store, reopen }: StoreFixture): void {
     const created = await store().replays.create({ selection, ratePerSecond: null, createdBy: OPERATOR })
     const job = await finish(store(), created)
     assert.deepEqual([job.replayed, job.skipped], [2, { not_found: 3 }])
-    assert.deepEqual((await pendingMessages(store(), destinationId)).sort(), [`${prefix}-own-0`, `${prefix}-own-1`])
+    assert.deepEqual((await pendingMessages(store(), destinationId)).sort(byText), [`${prefix}-own-0`, `${prefix}-own-1`])
     const unlimited = await store().replays.create({ selection: matching({ destinationId }), ratePerSecond: null, createdBy: OPERATOR })
     const ids = async (sourceIds: readonly string[]): Promise<string[]> =>
       (await allPages((page) => store().replays.list({ sourceIds }, page), 1)).map(({ id }) => id)

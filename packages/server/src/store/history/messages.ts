@@ -51,7 +51,7 @@ async function rowsOfSources<Id extends RowId>(
 ): Promise<ReadonlySet<Id> | undefined> {
   if (sourceId === undefined && sourceIds === undefined) return undefined
   const wanted = sourceId === undefined ? (sourceIds ?? []) : (sourceIds ?? [sourceId]).filter((id) => id === sourceId)
-  const found = await Promise.all(wanted.map((id) => rows.source(id)))
+  const found = await Promise.all(wanted.map(async (id) => rows.source(id)))
   return new Set(found.filter((num) => num !== undefined))
 }
 

@@ -60,7 +60,7 @@ export function quarantineReads<Id extends RowId>(
         const [segment, index] = rowCursorOf(order, oldestFirst ? 'a' : 'q', cursor, first)
         const source = sourceId === undefined ? undefined : await rows.source(sourceId)
         if (sourceId !== undefined && source === undefined) return { data: [], next: null }
-        const all = sourceIds && (await Promise.all(sourceIds.map((id) => rows.source(id))))
+        const all = sourceIds && (await Promise.all(sourceIds.map(async (id) => rows.source(id))))
         const sources = all?.filter((num) => num !== undefined)
         const held = await rows.held({ source, sources, planId, rule, from: { segment, index }, oldestFirst, limit: limit + 1 })
         const { messages: data, used } = await withContent(rows, held.slice(0, limit))

@@ -308,7 +308,10 @@ test('tokens and audit entries from before roles and scopes keep their meaning, 
     const unlimited = { name: 'A', role: 'admin', sources: 'all', expiresAtMs: null, owner: null, createdAtMs: 1 }
     assert.deepEqual(
       [...store.configuration().tokens.values()],
-      ['tok', 'token'].map((id) => ({ id, hash: id, ...unlimited })),
+      [
+        { id: 'tok', hash: 'tok', ...unlimited },
+        { id: 'token', hash: 'token', ...unlimited },
+      ],
     )
     const page = { limit: 10, cursor: null }
     const { data } = await store.history.audit({}, page)
