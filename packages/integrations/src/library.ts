@@ -6,6 +6,8 @@ import { boundMappingKit } from './bounded-mapping.ts'
 import { type Definition, require } from './definitions.ts'
 import type { OAuthData } from './oauth.ts'
 import { replaceMethod } from './recording/replace-method.ts'
+import type { LibraryClient } from './requests/library-requests.ts'
+import { requestClient } from './requests/request-client.ts'
 
 export interface LibraryAction {
   readonly hasBatchSupport: boolean
@@ -15,6 +17,13 @@ export interface LibraryAction {
     readonly fields?: Readonly<Record<string, { default?: unknown }>>
   }
   removeAllListeners(event: string): void
+}
+
+/** The part of an action's class that is replaced. */
+interface RequestingAction {
+  extendRequest?: (data: object) => Record<string, unknown>
+  afterResponse(...args: unknown[]): unknown
+  createRequestClient(data: { statsContext?: object; signal?: AbortSignal }): LibraryClient
 }
 
 /** What an action gets beside the messages. */
@@ -47,7 +56,7 @@ export interface Deleting {
 interface Library {
   Response: (new () => object) & { prototype: object }
   Destination: new (definition: Definition) => LibraryDestination
-  createRequestClient(...options: object[]): unknown
+  createRequestClient(...options: object[]): LibraryClient
   transform(mapping: object, data: object): JsonObject
 }
 
@@ -107,6 +116,20 @@ function isErrorAnswer(value: unknown): value is { status: number; statusText: s
 export function createDestination(definition: Definition): LibraryDestination {
   const destination = new (library().Destination)(withCheckedBatches(definition))
   // The library keeps every answer for its own tests, forever.
-  for (const action of Object.values(destination.actions)) action.removeAllListeners('response')
+  for (const action of Object.values(destination.actions)) {
+    action.removeAllListeners('response')
+    useOwnRequests(action as unknown as RequestingAction)
+  }
   return destination
+}
+
+function useOwnRequests(action: RequestingAction): void {
+  action.createRequestClient = (data) => {
+    const own = action.extendRequest?.(data) ?? {}
+    const { statsContext, signal } = data
+    const shared = { statsContext, signal }
+    const create = (): LibraryClient =>
+      library().createRequestClient(own, { afterResponse: [action.afterResponse.bind(action)], ...shared })
+    return requestClient(own, shared, create)
+  }
 }
