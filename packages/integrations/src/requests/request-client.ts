@@ -104,7 +104,9 @@ function bodyOf({ json, body }: Options): RequestBody | null {
 
 /** The library makes the request a second time with the header, which sorts the others. */
 function withBasicAuth(headers: HeaderMap, username: unknown, password: unknown): HeaderMap | null {
-  const text = `${username || ''}:${password || ''}`
+  const [name, secret] = [username ?? '', password ?? '']
+  if (typeof name !== 'string' || typeof secret !== 'string') return null
+  const text = `${name}:${secret}`
   // The library encodes other characters in a way of its own.
   return /^[\x20-\x7e]*$/.test(text) ? sorted(headers).set('authorization', `Basic ${btoa(text)}`) : null
 }

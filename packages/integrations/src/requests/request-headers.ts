@@ -4,7 +4,7 @@
 /** By name, in the order in which they are sent. */
 export type HeaderMap = Map<string, string>
 
-const INVALID_NAME = /[^\^_`a-zA-Z\-0-9!#$%&'*+.|~]/
+const INVALID_NAME = /[^^_`a-zA-Z\-0-9!#$%&'*+.|~]/
 export const INVALID_VALUE = /[^\t\x20-\x7e\x80-\xff]/
 /** Node.js and node-fetch treat these in a way of their own. */
 const SPECIAL = new Set(['host', 'expect', 'connection', 'transfer-encoding', 'upgrade', 'trailer', 'te', 'keep-alive'])
@@ -30,8 +30,8 @@ function mergeInto(headers: HeaderMap, added: unknown): boolean {
   const own = new Set<string>()
   for (const name of Object.keys(added).sort()) {
     const given: unknown = (added as Record<string, unknown>)[name]
-    if (typeof given === 'symbol') return false
-    const value = `${given}`
+    if (!['string', 'number', 'boolean', 'undefined'].includes(typeof given)) return false
+    const value = String(given)
     const key = name.toLowerCase()
     if (name === '' || INVALID_NAME.test(name) || INVALID_VALUE.test(value) || SPECIAL.has(key) || own.has(key)) return false
     own.add(key)
