@@ -3,6 +3,8 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import * as fc from 'fast-check'
+import { compiledMapping, useCompiled } from './bounded-mapping.ts'
+import { readCatalog, readIntegration } from './catalog.ts'
 import { ROOT_TRANSFORM_FIELD, require } from './definitions.ts'
 import { integrationOf, MESSAGE, runSend } from './fixtures/integrations.ts'
 import { library } from './library.ts'
@@ -82,12 +84,27 @@ const { value: VALUE } = fc.letrec<{ value: unknown }>((tie) => ({
     PATH.map((path) => ({ '@arrayPath': [`$.${path}`, { item: { '@path': '$.total' } }] })),
     fc.dictionary(KEY, tie('value'), { maxKeys: 3 }),
     fc.tuple(PATH, tie('value')).map(([path, other]) => ({ '@if': { blank: { '@path': `$.${path}` }, else: other } })),
+    fc
+      .tuple(PATH, tie('value'), tie('value'))
+      .map(([path, then, other]) => ({ '@if': { exists: { '@path': `$.${path}` }, then, else: other } })),
     fc.dictionary(KEY, tie('value'), { maxKeys: 2 }).map((value) => ({ '@flatten': { value, separator: '_' } })),
     fc
       .tuple(fc.dictionary(KEY, tie('value'), { maxKeys: 2 }), fc.dictionary(KEY, tie('value'), { maxKeys: 2 }))
       .map(([apply, mapping]) => ({ '@transform': { apply, mapping } })),
   ),
 }))
+const RICH = {
+  messageId: 'm1',
+  type: 'track',
+  event: 'Order Completed',
+  userId: 'u1',
+  anonymousId: 'a1',
+  groupId: 'g1',
+  timestamp: '2026-11-14T09:00:00.000Z',
+  traits: { email: 'a@example.com', address: { city: 'Graz' }, tags: ['a', 'b'] },
+  properties: { total: 12.5, revenue: 0, currency: '', products: [{ sku: 'a', price: 6.25 }, { sku: 'b' }], coupon: null },
+  context: { ip: '192.0.2.7', page: { url: 'https://shop.example/' }, traits: { plan: 'pro' }, device: { id: 'd1' } },
+}
 const FIELDS = fc.dictionary(KEY, VALUE, { maxKeys: 4 })
 const DATA = fc.record({
   userId: fc.constantFrom('u1', ''),
@@ -96,15 +113,70 @@ const DATA = fc.record({
   list: fc.array(fc.record({ total: fc.integer({ max: 9 }) }), { maxLength: 2 }),
 })
 
-test('a @transform around or beside all fields has the same result as with the library', () => {
+type Transform = (mapping: object, data: object) => unknown
+
+function evaluated(transform: Transform, mapping: object, data: object): string {
+  try {
+    return JSON.stringify(transform(structuredClone(mapping), data))
+  } catch (error) {
+    // Without the lines of the stack, which the kit makes part of some messages.
+    return `failed: ${(error as Error).message.replaceAll(/\n +at .*/g, '')}`
+  }
+}
+
+/** As a run of an action evaluates its mapping. */
+const compiled: Transform = (mapping, data) => {
+  library()
+  const found = compiledMapping(mapping as JsonObject)
+  if (found !== null) useCompiled(mapping, found)
+  return library().transform(mapping, data)
+}
+
+test('a compiled mapping has the same result as the library, in the same order, or the same error', () => {
   const own = ownTransform()
-  const evaluated = (transform: (mapping: object, data: object) => unknown, mapping: object, data: object): string => {
-    try {
-      return JSON.stringify(transform(structuredClone(mapping), data))
-    } catch (error) {
-      return `failed: ${(error as Error).message}`
+  fc.assert(
+    fc.property(FIELDS, DATA, (fields, data) => {
+      assert.equal(evaluated(compiled, fields, data), evaluated(own, fields, data))
+    }),
+    { numRuns: 2_000 },
+  )
+  const unusual: readonly object[] = [
+    { a: { '@path': '$.' }, b: { '@path': '' }, c: { '@path': '$.list[0].total' }, d: { '@path': "$.nested['a']" } },
+    { a: { '@path': { '@template': '$.{{userId}}' } } },
+    { a: { '@literal': { '@path': '$.total' } }, b: { '@literal': '{{total}}' }, c: [{ '@path': '$.total' }, { '@path': '$.missing' }] },
+    { a: { '@if': { exists: { '@path': '$.nested' }, then: { '@path': '$.nested' }, else: 1 } }, b: { '@if': { exists: '', then: 1 } } },
+    { a: { '@if': { exists: { '@path': '$.missing' }, then: 1, else: '' } }, b: { '@if': {} } },
+    { a: { '@arrayPath': [{ '@path': '$.list' }, { n: { '@path': '$.total' }, all: { '@template': '{{total}}' } }] } },
+    { a: { '@arrayPath': ['$.nested', {}] }, b: { '@arrayPath': ['$.userId', { x: 1 }] }, c: { '@arrayPath': ['$.list'] } },
+    { a: { '@arrayPath': ['$.list', { n: { '@case': { operator: 'upper', value: { '@path': '$.total' } } } }] } },
+    { a: { '@path': '$.total', _metadata: {} }, b: { '@path': '$.total', other: 1 } },
+    { a: { '@unknown': 1 }, b: { x: { '@case': { operator: 'upper', value: { '@path': '$.userId' } } }, y: undefined } },
+    { '@path': '$.nested' },
+    { a: { '@merge': { direction: 'left', objects: [{ '@path': '$.nested' }, { z: 1 }] } }, '@b': 1 },
+  ]
+  const data = { userId: 'u1', total: 5, nested: { a: 1, b: null, c: { d: [1, { e: 2 }] } }, list: [{ total: 1 }, { total: 2 }] }
+  for (const mapping of unusual) assert.equal(evaluated(compiled, mapping, data), evaluated(own, mapping, data), JSON.stringify(mapping))
+})
+
+test('the compiled mapping of every preset has the same result as the library, and shares nothing with the message', async () => {
+  const own = ownTransform()
+  const integrations = await Promise.all((await readCatalog()).map(({ slug }) => readIntegration(slug)))
+  const mappings = integrations.flatMap((integration) => integration?.presets.map(({ mapping }) => mapping) ?? [])
+  assert.ok(mappings.length > 400)
+  for (const mapping of mappings) {
+    for (const message of [RICH, { ...RICH, type: 'identify', context: {}, properties: undefined }, {}]) {
+      const before = JSON.stringify(message)
+      assert.equal(evaluated(compiled, mapping, message), evaluated(own, mapping, message), JSON.stringify(mapping))
+      assert.equal(JSON.stringify(message), before)
     }
   }
+  const mapping = { a: { '@path': '$.properties' }, b: { '@path': '$.properties' } }
+  const { a, b } = compiled(mapping, RICH) as { a: object; b: object }
+  assert.ok(a !== b && a !== RICH.properties)
+})
+
+test('a @transform around or beside all fields has the same result as with the library', () => {
+  const own = ownTransform()
   const bounded: typeof own = (mapping, data) => library().transform(mapping, data)
   fc.assert(
     fc.property(FIELDS, FIELDS, DATA, (apply, fields, data) => {

@@ -3,6 +3,8 @@
 // linear, and what one message may read is limited. The server bounds the bodies of webhooks in the same way (bounded-reading.ts there).
 
 import { dirname, join } from 'node:path'
+import type { JsonObject } from '@switchyard/protocol'
+import { type CompiledMapping, compileMapping, type MappingKit } from './compiled-mapping.ts'
 import { require } from './definitions.ts'
 
 /** In characters of JSON, roughly. Messages have at most 32 KB, so only a mapping that copies the same values many times reaches this. */
@@ -32,11 +34,36 @@ export function boundMappingKit(): void {
   Object.assign(require(join(folder, '..', 'get.js')) as object, { get: boundedGet })
   const kit = require(folder) as Kit
   const { transform } = kit
-  kit.transform = (...args) => bounded(() => transform(...args))
+  kit.transform = (...args) => bounded(() => (compiled.get(args[0] as object) ?? transform)(...args))
   // One by one, so that each message has its own limit.
   kit.transformBatch = (mapping, data, ...more) => data.map((each) => kit.transform(mapping, each, ...more))
   const { path } = kit.transform({ path: { '@path': '$.constructor' } }, {}) as { path?: unknown }
   if (path !== undefined) throw new Error('This version of @segment/actions-core is not supported: its files have moved.')
+}
+
+/** By the copy of a mapping that an action gets. */
+const compiled = new WeakMap<object, Kit['transform']>()
+
+/**
+ * Has the kit evaluate this copy of a mapping with the functions of the compiled one, until it is collected. Nothing may change it before it is
+ * evaluated.
+ */
+export function useCompiled(copy: object, mapping: CompiledMapping): void {
+  compiled.set(copy, (_, data, stats) => mapping(data as object, stats))
+}
+
+/** Null if the kit refuses the mapping, or has to evaluate all of it. After boundMappingKit(). */
+export function compiledMapping(mapping: JsonObject): CompiledMapping | null {
+  const folder = join(dirname(require.resolve('@segment/actions-core')), 'mapping-kit')
+  const { default: validate } = require(join(folder, 'validate.js')) as { default: (mapping: object) => void }
+  try {
+    validate(mapping)
+  } catch {
+    return null
+  }
+  const { transform } = require(folder) as MappingKit
+  const { render } = require(join(folder, 'placeholders.js')) as MappingKit
+  return compileMapping(mapping, { transform, render, get: boundedGet, segmentsOf })
 }
 
 /** A mapping with @transform calls the kit again: that counts towards the same limit. */
@@ -84,9 +111,9 @@ function spend(amount: number): void {
 function charge(value: unknown): void {
   if (typeof value === 'string') return spend(value.length + 2)
   if (typeof value !== 'object' || value === null) return spend(5)
-  for (const [key, inner] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
     spend(key.length + 4)
-    charge(inner)
+    charge((value as Record<string, unknown>)[key])
   }
 }
 

@@ -3,7 +3,8 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import { batches } from './batching.ts'
-import { TooMuch } from './bounded-mapping.ts'
+import { compiledMapping, TooMuch, useCompiled } from './bounded-mapping.ts'
+import type { CompiledMapping } from './compiled-mapping.ts'
 import { type Definition, SYNC_MODE_FIELD } from './definitions.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
 import { featuresOf } from './feature-flags.ts'
@@ -34,6 +35,7 @@ export class LoadedIntegration implements Integration {
   readonly #features: Readonly<Record<string, boolean>>
   readonly #scrubber: Scrubber
   readonly #scrubbedMappings = new WeakSet<JsonObject>()
+  readonly #compiled = new WeakMap<JsonObject, { mode: unknown; mapping: CompiledMapping | null }>()
   readonly #tokens: OAuthTokens | null
 
   /** `secrets` are the names of secret settings. */
@@ -182,7 +184,7 @@ export class LoadedIntegration implements Integration {
 
   #input(step: Step, action: LibraryAction, trace: RunTrace, transaction: Transaction): ActionInput {
     return {
-      mapping: { ...copied(step.mapping), ...syncModeOf(step, action) },
+      mapping: this.#mapping(step, action),
       settings: copied(this.#settings),
       auth: this.#auth(trace),
       // A preview keeps nothing: its answers are made up.
@@ -194,6 +196,19 @@ export class LoadedIntegration implements Integration {
       // With a signal, the library sets no timeout of its own.
       signal: trace.signal,
     }
+  }
+
+  /** A copy of its own for each run, because actions can read and change it. */
+  #mapping(step: Step, action: LibraryAction): JsonObject {
+    const syncMode = syncModeOf(step, action)
+    const mapping = { ...copied(step.mapping), ...syncMode }
+    let known = this.#compiled.get(step.mapping)
+    if (known === undefined || known.mode !== syncMode[SYNC_MODE_FIELD]) {
+      known = { mode: syncMode[SYNC_MODE_FIELD], mapping: compiledMapping({ ...copied(step.mapping), ...syncMode }) }
+      this.#compiled.set(step.mapping, known)
+    }
+    if (known.mapping !== null) useCompiled(mapping, known.mapping)
+    return mapping
   }
 
   #auth({ isPreview }: RunTrace): object {
