@@ -73,6 +73,13 @@ function ownTransform(): (mapping: object, data: object) => unknown {
   return transform
 }
 
+/** Not as a literal: an object with `then` could be taken for a promise. */
+function branches(exists: unknown, some: unknown, other: unknown): object {
+  return {
+    '@if': Object.fromEntries(Object.entries({ exists, some, else: other }).map(([key, value]) => [key === 'some' ? 'then' : key, value])),
+  }
+}
+
 const KEY = fc.constantFrom('userId', 'event', 'total', 'nested', 'list', 'missing')
 const PATH = fc.array(KEY, { minLength: 1, maxLength: 2 }).map((keys) => keys.join('.'))
 const { value: VALUE } = fc.letrec<{ value: unknown }>((tie) => ({
@@ -84,9 +91,7 @@ const { value: VALUE } = fc.letrec<{ value: unknown }>((tie) => ({
     PATH.map((path) => ({ '@arrayPath': [`$.${path}`, { item: { '@path': '$.total' } }] })),
     fc.dictionary(KEY, tie('value'), { maxKeys: 3 }),
     fc.tuple(PATH, tie('value')).map(([path, other]) => ({ '@if': { blank: { '@path': `$.${path}` }, else: other } })),
-    fc
-      .tuple(PATH, tie('value'), tie('value'))
-      .map(([path, then, other]) => ({ '@if': { exists: { '@path': `$.${path}` }, then, else: other } })),
+    fc.tuple(PATH, tie('value'), tie('value')).map(([path, some, other]) => branches({ '@path': `$.${path}` }, some, other)),
     fc.dictionary(KEY, tie('value'), { maxKeys: 2 }).map((value) => ({ '@flatten': { value, separator: '_' } })),
     fc
       .tuple(fc.dictionary(KEY, tie('value'), { maxKeys: 2 }), fc.dictionary(KEY, tie('value'), { maxKeys: 2 }))
@@ -127,7 +132,7 @@ function evaluated(transform: Transform, mapping: object, data: object): string 
 /** As a run of an action evaluates its mapping. */
 const compiled: Transform = (mapping, data) => {
   library()
-  const found = compiledMapping(mapping as JsonObject)
+  const found = compiledMapping(mapping)
   if (found !== null) useCompiled(mapping, found)
   return library().transform(mapping, data)
 }
@@ -144,8 +149,8 @@ test('a compiled mapping has the same result as the library, in the same order, 
     { a: { '@path': '$.' }, b: { '@path': '' }, c: { '@path': '$.list[0].total' }, d: { '@path': "$.nested['a']" } },
     { a: { '@path': { '@template': '$.{{userId}}' } } },
     { a: { '@literal': { '@path': '$.total' } }, b: { '@literal': '{{total}}' }, c: [{ '@path': '$.total' }, { '@path': '$.missing' }] },
-    { a: { '@if': { exists: { '@path': '$.nested' }, then: { '@path': '$.nested' }, else: 1 } }, b: { '@if': { exists: '', then: 1 } } },
-    { a: { '@if': { exists: { '@path': '$.missing' }, then: 1, else: '' } }, b: { '@if': {} } },
+    { a: branches({ '@path': '$.nested' }, { '@path': '$.nested' }, 1), b: branches('', 1, 2) },
+    { a: branches({ '@path': '$.missing' }, 1, ''), b: { '@if': {} } },
     { a: { '@arrayPath': [{ '@path': '$.list' }, { n: { '@path': '$.total' }, all: { '@template': '{{total}}' } }] } },
     { a: { '@arrayPath': ['$.nested', {}] }, b: { '@arrayPath': ['$.userId', { x: 1 }] }, c: { '@arrayPath': ['$.list'] } },
     { a: { '@arrayPath': ['$.list', { n: { '@case': { operator: 'upper', value: { '@path': '$.total' } } } }] } },

@@ -10,10 +10,10 @@ export type CompiledMapping = (data: object, stats?: unknown) => Record<string, 
 /** The parts of the mapping kit that bounded-mapping.ts has bounded. */
 export interface MappingKit {
   /** Evaluates a mapping with all checks, as the kit does it. */
-  transform(mapping: object, data: object, stats?: unknown): Record<string, unknown>
-  get(from: unknown, segments: readonly string[]): unknown
-  segmentsOf(path: string): string[]
-  render(template: string, data: unknown): string
+  transform: (mapping: object, data: object, stats?: unknown) => Record<string, unknown>
+  get: (from: unknown, segments: readonly string[]) => unknown
+  segmentsOf: (path: string) => string[]
+  render: (template: string, data: unknown) => string
 }
 
 /** A mapping of which a directive is the whole. */
