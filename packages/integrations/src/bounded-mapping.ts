@@ -32,6 +32,9 @@ export function boundMappingKit(): void {
   // In the exports of its modules, where the kit looks them up with each call, so that it does not matter whether they are loaded already.
   Object.assign(require(join(folder, 'flatten.js')) as object, { flattenObject })
   Object.assign(require(join(folder, '..', 'get.js')) as object, { get: boundedGet })
+  const types = require(join(folder, '..', 'real-type-of.js')) as { isObject: (value: unknown) => boolean }
+  const { isObject } = types
+  types.isObject = (value) => isPlainObject(value) ?? isObject(value)
   const kit = require(folder) as Kit
   const { transform } = kit
   kit.transform = (...args) => bounded(() => (compiled.get(args[0] as object) ?? transform)(...args))
@@ -39,6 +42,12 @@ export function boundMappingKit(): void {
   kit.transformBatch = (mapping, data, ...more) => data.map((each) => kit.transform(mapping, each, ...more))
   const { path } = kit.transform({ path: { '@path': '$.constructor' } }, {}) as { path?: unknown }
   if (path !== undefined) throw new Error('This version of @segment/actions-core is not supported: its files have moved.')
+}
+
+/** The library asks this about each value of each payload, and compares texts. Undefined: it has to. */
+function isPlainObject(value: unknown): boolean | undefined {
+  if (typeof value !== 'object' || value === null) return false
+  return Object.getPrototypeOf(value) === Object.prototype && !(Symbol.toStringTag in value) ? true : undefined
 }
 
 /** By the copy of a mapping that an action gets. */

@@ -29,6 +29,8 @@ export interface RunOptions {
   isPreview?: boolean
   /** Records headers and bodies, as a preview does. */
   isDetailed?: boolean
+  /** The action may change the messages: nothing else reads them. */
+  ownsMessages?: boolean
   /** For each message, what the actions for it share. With these, messages run one by one unless the mapping asks for batches, which share nothing. */
   transactions?: readonly Transaction[]
 }

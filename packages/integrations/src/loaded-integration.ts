@@ -72,13 +72,17 @@ export class LoadedIntegration implements Integration {
     const { transactions } = options
     const isSingly = transactions !== undefined && step.mapping.enable_batching !== true
     const groups = isSingly ? messages.map((_, position) => [position]) : groupsOf(step, action, messages)
+    // An attempt with a new access token needs the messages as they were.
+    const isOwned = options.ownsMessages === true && this.#tokens === null
     return await this.#traced(messages, groups, options, (trace) => {
       const attempt: Attempt = async (positions) => {
         // The messages of a batch share nothing: a value of one must not reach the others.
         const own = positions.length === 1 ? transactions?.[positions[0] as number] : undefined
         const transaction: Transaction = own ?? new Map()
         const input = this.#input(step, action, trace, transaction)
-        const events = positions.map((position) => copied(messages[position] as JsonObject))
+        const events = positions.map((position) =>
+          isOwned ? (messages[position] as JsonObject) : copied(messages[position] as JsonObject),
+        )
         const [event] = events as [JsonObject]
         if (events.length === 1) {
           await this.#destination.executeAction(step.action, { ...input, event })

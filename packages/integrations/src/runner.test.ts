@@ -131,6 +131,23 @@ test('an action cannot change its settings, mapping or messages for anyone else'
   assert.deepEqual(seen[0], seen[1])
 })
 
+test('an action gets the messages themselves only if nothing else reads them', async () => {
+  const perform = (_: unknown, { rawData }: { rawData?: JsonObject }): void => {
+    if (rawData !== undefined) rawData['event'] = 'changed'
+  }
+  const changed = async (ownsMessages: boolean, more: object = {}): Promise<boolean> => {
+    const message: JsonObject = { ...MESSAGE }
+    await runSend(integrationOf({ perform } as never, more, { oauth: { accessToken: 'token' } }), { messages: [message], ownsMessages })
+    return message['event'] === 'changed'
+  }
+  assert.deepEqual([await changed(true), await changed(false)], [true, false])
+  // With an access token that may have expired, the message may be needed again.
+  assert.equal(
+    await changed(true, { authentication: { scheme: 'oauth2', fields: {}, refreshAccessToken: async () => ({ accessToken: 'new' }) } }),
+    false,
+  )
+})
+
 test('a property with the name of the prototype stays a property', async () => {
   const message = JSON.parse('{"type":"track","__proto__":{"polluted":true}}') as JsonObject
   let own: unknown

@@ -43,6 +43,20 @@ test('a message is delivered when all subscriptions that match it succeeded', as
   )
 })
 
+test('messages are left to an action only if it is the only one that reads them', async () => {
+  const owned: unknown[] = []
+  const open: OpenIntegration = async () => ({
+    run: async (_, messages, { ownsMessages }) => {
+      owned.push(ownsMessages)
+      return { results: messages.map(() => SUCCESS), requests: [], logs: null }
+    },
+    erase: null,
+  })
+  await run(open, two)
+  await run(open, two, { messages: [{ text: '{}', steps: ['b'] }] })
+  assert.deepEqual(owned, [false, false, true])
+})
+
 test('after a temporary failure, what did not succeed is run again', async () => {
   const unavailable: StepResult = { kind: 'status', status: 503, retryAfter: '7', message: 'No.' }
   const outcome = await run(integration({ b: { results: [unavailable], requests: [recorded({ status: 503 })] } }), two)

@@ -89,7 +89,8 @@ export class HostedRuns implements IntegrationRuns {
     const integration = await this.#integration(destination)
     const messages = work.messages.map(({ text }) => JSON.parse(text) as JsonObject)
     const transactions = messages.map((): Transaction => new Map(valuesIn(work.succeeded)))
-    const options = { signal, isPreview: work.isPreview, isDetailed: work.keepsRequests }
+    const planned = stepsOf(destination, work, messages, integration)
+    const options = { signal, isPreview: work.isPreview, isDetailed: work.keepsRequests, ownsMessages: planned.length === 1 }
     const run = async ({ subscription, positions, run: start, isTransactional }: PlannedStep, isShared: boolean): Promise<Step> => {
       const [atMs, from] = [Date.now(), performance.now()]
       const some = positions.map((position) => messages[position] as JsonObject)
@@ -97,7 +98,6 @@ export class HostedRuns implements IntegrationRuns {
       const result = await start(integration, some, isShared ? { ...options, transactions: own } : options)
       return { subscription, positions, startedAtMs: atMs, totalMs: performance.now() - from, result, isTransactional }
     }
-    const planned = stepsOf(destination, work, messages, integration)
     const shared = planned.filter(({ isTransactional }) => isTransactional)
     // They run one after the other. A value that one sets can be read by those after it, also in later attempts.
     const isShared = destination.subscriptions.filter(({ action }) => integration.transactional?.has(action)).length > 1
