@@ -184,14 +184,7 @@ test('the library takes the same values for objects as before', () => {
   library()
   const file = join(dirname(require.resolve('@segment/actions-core')), 'real-type-of.js')
   const { isObject, realTypeOf } = require(file) as { isObject: (value: unknown) => boolean; realTypeOf: (value: unknown) => string }
-  const made = [
-    Object.create(null),
-    new Date(0),
-    new Map(),
-    new Error('x'),
-    new URL('https://a.example/'),
-    Buffer.alloc(1),
-  ]
+  const made = [Object.create(null), new Date(0), new Map(), new Error('x'), new URL('https://a.example/'), Buffer.alloc(1)]
   const values = [...made, {}, [], null, undefined, 'text', 5, true, () => 0, { [Symbol.toStringTag]: 'Other' }, AbortSignal.abort()]
   for (const value of values) assert.equal(isObject(value), realTypeOf(value) === 'object', realTypeOf(value))
 })
