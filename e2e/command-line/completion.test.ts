@@ -22,5 +22,5 @@ test('completion of the real commands works in bash', {
   assert.deepEqual(offered('deliveries', '--sta'), ['--state'])
   assert.deepEqual(offered('deliveries', '--state', 'exp'), ['expired'])
   assert.deepEqual(offered('completion', 'z'), ['zsh'])
-  assert.deepEqual(offered('tokens', 'create', 'x', '--role', ''), ['admin', 'viewer'])
+  assert.deepEqual(offered('tokens', 'create', 'x', '--role', ''), ['viewer', 'editor', 'admin'])
 })
