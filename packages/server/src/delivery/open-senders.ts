@@ -10,7 +10,7 @@ import { Senders, type SendersOptions } from './supervision/senders.ts'
 export function openSenderThreads(
   count: number,
   options: ThreadOptions,
-  { program, ...more }: Pick<SendersOptions, 'onLost' | 'checkMs' | 'hosts'> & { program?: URL } = {},
+  { program, ...more }: Pick<SendersOptions, 'onLost' | 'checkMs' | 'hosts' | 'spreading'> & { program?: URL } = {},
 ): Senders {
   return new Senders({ ...more, count, open: (name, events) => openThread(name, options, events, program) })
 }

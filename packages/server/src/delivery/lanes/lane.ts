@@ -168,10 +168,15 @@ export class Lane implements SlotUser {
   /**
    * Whether the sender gets more work than may be in flight. While this thread is busy, it can then go on by itself. Only for receivers
    * that answer quickly, because for others there is nothing to gain, and only while slots are plenty, because the waiting work has slots too.
+   * If several senders share the destination, each needs work to use its share, also while the next messages belong to another one.
    */
   get #runsAhead(): boolean {
     const { senders, slots } = this.#deps
-    return senders.runAhead && this.health.isQuick && slots.isHalfFree && !this.#gate.onlyProbes
+    return senders.runAhead && (this.health.isQuick || this.#isSpread) && slots.isHalfFree && !this.#gate.onlyProbes
+  }
+
+  get #isSpread(): boolean {
+    return (this.#deps.senders.of(this.destination).widthOf?.(this.destination.id) ?? 1) > 1
   }
 
   // ── In flight ──

@@ -111,7 +111,7 @@ export class Waiting {
     const destination = this.#deps.destination()
     const { batch } = destination
     if (batch.size > 1 && shipment.attempt === 0 && !shipment.replay && !shipment.unit) this.#batchBuffer.add(claimed, batch)
-    else this.#hold(new Task([claimed], destination))
+    else this.#hold(new Task([claimed], destination, this.#deps.senders.of(destination).widthOf?.(destination.id)))
   }
 
   #hold(task: Task): void {

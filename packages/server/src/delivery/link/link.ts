@@ -9,6 +9,8 @@ import { CommandWriter, ReportReader } from './wire.ts'
 export interface Link {
   commands: SenderCommands
   drain(): Promise<void>
+  /** The share of the time since the last call in which a sender thread was busy, from 0 to 1. Missing for other senders. */
+  utilization?: (() => number) | undefined
   /** Missing if the sender is part of this thread. */
   health?: {
     isHeard: boolean
@@ -33,6 +35,8 @@ export interface Channel {
   drain(): void
   /** Ends it at once, whatever it is doing. */
   kill(): void
+  /** See Link. */
+  utilization?: () => number
 }
 
 export interface ChannelEvents {
@@ -91,6 +95,10 @@ export class PacketLink implements Link {
         this.#lose(error)
       },
     })
+  }
+
+  get utilization(): (() => number) | undefined {
+    return this.#channel.utilization
   }
 
   drain(): Promise<void> {

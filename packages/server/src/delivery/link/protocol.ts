@@ -72,6 +72,8 @@ export interface SenderCommands {
   recall(number: number): void
   /** Lets the units of a destination that wait go on, after a temporary failure has stopped them. */
   resume(number: number): void
+  /** Changes how many units of a destination may be in flight, until the next unit is started. */
+  limit(number: number, limit: number): void
   load(load: Load): void
   start(start: Start): void
   /** Forgets messages that were loaded and not started: all of a load if `indexes` is null. */

@@ -18,6 +18,7 @@ export function openThread(name: string, options: ThreadOptions, events: LinkEve
     ({ packet, ended }) => {
       const worker = new Worker(program, { workerData: options, name })
       let cause: Error | undefined
+      let measured = worker.performance.eventLoopUtilization()
       worker.on('message', (received: Packet) => packet(received))
       worker.on('error', (error) => {
         cause = error as Error
@@ -28,6 +29,11 @@ export function openThread(name: string, options: ThreadOptions, events: LinkEve
         post: ({ packet: sent, transfer }) => worker.postMessage(sent, transfer),
         drain: () => worker.postMessage('drain', []),
         kill: () => void worker.terminate(),
+        utilization: () => {
+          const before = measured
+          measured = worker.performance.eventLoopUtilization()
+          return worker.performance.eventLoopUtilization(measured, before).utilization
+        },
       }
     },
     events,

@@ -75,6 +75,7 @@ test('commands arrive in order and unchanged, also when buffers are reused', () 
     load.map((each) => ['load', each] as const),
     start.map((each) => ['start', each] as const),
     fc.tuple(fc.constantFrom('forget', 'recall', 'resume'), natural),
+    fc.tuple(fc.constant('limit' as const), natural, natural),
     fc.tuple(fc.constant('drop' as const), natural, nullable(fc.array(natural))),
     natural.map((number) => ['define', number, { id: `destination ${number}` }] as const),
   )
@@ -94,6 +95,7 @@ test('commands arrive in order and unchanged, also when buffers are reused', () 
           forget: note('forget'),
           recall: note('recall'),
           resume: note('resume'),
+          limit: note('limit'),
           load: note('load'),
           start: note('start'),
           drop: note('drop'),
@@ -173,7 +175,7 @@ test('a ping is noticed among other commands', () => {
   commands.forget(1)
   commands.ping()
   const ignore = (): void => undefined
-  const link = { define: ignore, forget: ignore, recall: ignore, resume: ignore, load: ignore, start: ignore, drop: ignore }
+  const link = { define: ignore, forget: ignore, recall: ignore, resume: ignore, limit: ignore, load: ignore, start: ignore, drop: ignore }
   assert.equal(readCommands(pass(writer), link), true)
 })
 

@@ -19,6 +19,7 @@ const DROP = 5
 const PING = 6
 const RECALL = 7
 const RESUME = 8
+const LIMIT = 9
 
 const IS_TEXT = 1
 const HAS_VIOLATIONS = 2
@@ -62,6 +63,12 @@ export class CommandWriter implements SenderCommands {
   resume(number: number): void {
     this.#begin(RESUME)
     this.#to.number(number)
+  }
+
+  limit(number: number, limit: number): void {
+    this.#begin(LIMIT)
+    this.#to.number(number)
+    this.#to.number(limit)
   }
 
   load({ key, destination, origin, about, body, isText, absent, indexes }: Load): void {
@@ -128,6 +135,7 @@ export function readCommands(from: PacketReader, commands: SenderCommands): bool
     else if (command === FORGET) commands.forget(from.number())
     else if (command === RECALL) commands.recall(from.number())
     else if (command === RESUME) commands.resume(from.number())
+    else if (command === LIMIT) commands.limit(from.number(), from.number())
     else if (command === PING) isPinged = true
     else {
       const key = from.number()

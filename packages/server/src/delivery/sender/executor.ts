@@ -90,6 +90,13 @@ export class Executor implements CommandTarget {
     this.#startWaiting(target)
   }
 
+  limit(number: number, limit: number): void {
+    const target = this.#targets.get(number)
+    if (target === undefined) return
+    target.limit = limit
+    this.#startWaiting(target)
+  }
+
   load(load: Load): void {
     const target = this.#targets.get(load.destination)
     // The destination was removed, so nothing is started for it.

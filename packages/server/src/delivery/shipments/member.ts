@@ -46,6 +46,24 @@ export class PartContent implements Sendable {
   }
 }
 
+/** Each piece is parsed by its sender, with all messages of the segment, so a piece should not be too small. */
+const MIN_PIECE = 8
+
+/** One content, or several that take turns: a lane starts messages in order, and all senders are to have work at the same time. */
+export function contentsOf(origin: RowId, body: SegmentBody, indexes: readonly number[], senders: number): PartContent[] {
+  const pieces = senders === 1 ? 1 : Math.max(1, Math.min(senders, Math.floor(indexes.length / MIN_PIECE)))
+  if (pieces === 1) return [new PartContent(origin, body, indexes)]
+  return Array.from(
+    { length: pieces },
+    (_, piece) =>
+      new PartContent(
+        origin,
+        body,
+        indexes.filter((_index, at) => at % pieces === piece),
+      ),
+  )
+}
+
 export class Member {
   readonly shipment: Shipment
   /** The index, in the task's records, of the part that the message belongs to. */

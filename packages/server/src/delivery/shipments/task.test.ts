@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Verdict } from '../../destinations/port/kind.ts'
-import { CLASSIC, type ClaimedShipment, type Destination, type SegmentContent } from '../../store/store.ts'
+import { type BatchSettings, CLASSIC, type ClaimedShipment, type Destination, type SegmentContent } from '../../store/store.ts'
 import { bodyOf, claimedOf, contentOf, destination, HOUR_MS, items, NOW_MS, results, SINGLE, URLS } from '../fixtures/claimed-shipments.ts'
 import { deletedAt, endedIds, idsOf, jsonOf, memberIds, settle } from '../fixtures/tasks.ts'
 import type { Unsent } from '../link/protocol.ts'
@@ -370,4 +370,24 @@ test('a request has the trace of its messages if they share one, and none otherw
   assert.equal(traceOf(unitOf(9, traced(1, trace), traced(2, null))), null)
   assert.equal(traceOf(unitOf(9, traced(1, trace), traced(2, { ...trace, tracestate: 'a=1' }))), null)
   assert.equal(traceOf(unitOf(1, traced(1, null))), null)
+})
+
+test('the messages of a large part are divided among the senders of a spread destination, alternately', () => {
+  const pieces = (count: number, batch: BatchSettings, senders: number): (readonly number[])[] =>
+    new Task([claimedOf(1, [items(count)])], { type: 'webhook', batch }, senders).contents.map(({ indexes }) => indexes)
+  assert.deepEqual(
+    pieces(40, SINGLE, 3).map((indexes) => [indexes.length, indexes[0], indexes[1]]),
+    [
+      [14, 0, 3],
+      [13, 1, 4],
+      [13, 2, 5],
+    ],
+  )
+  // Not in small pieces, and not for batches.
+  assert.deepEqual([pieces(17, SINGLE, 3).length, pieces(15, SINGLE, 3).length, pieces(40, { ...SINGLE, size: 2 }, 3).length], [2, 1, 1])
+  const { units } = new Task([claimedOf(1, [items(40)])], { type: 'webhook', batch: SINGLE }, 3)
+  assert.deepEqual(
+    units.map(({ members: [member] }) => [member?.index, member?.content.indexes.includes(member.index)]),
+    Array.from({ length: 40 }, (_, index) => [index, true]),
+  )
 })

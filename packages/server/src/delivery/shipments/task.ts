@@ -25,7 +25,7 @@ import {
 import { type Ran, type Rejected, rejectionOutcome } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
 import { DeadLetterBuilder, type DeadLetterSettings } from './dead-letters.ts'
-import { Member, PartContent } from './member.ts'
+import { contentsOf, Member, type PartContent } from './member.ts'
 import { end, endOf, type PartRecord, requestRecord, takeRecords, type UnitOutcome } from './part-record.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
 import { byPart, byShipment, splitIntoBatches, type Unit, unitOf } from './unit.ts'
@@ -77,13 +77,14 @@ export class Task {
   readonly #kind: DestinationKind
   #system: Set<RowId> | undefined
 
-  constructor(shipments: readonly ClaimedShipment[], { batch, type }: Pick<Destination, 'batch' | 'type'>) {
+  /** `senders`: over how many senders the destination is spread. Each may then get a piece of the messages of a large part. */
+  constructor(shipments: readonly ClaimedShipment[], { batch, type }: Pick<Destination, 'batch' | 'type'>, senders = 1) {
     this.#kind = KINDS[type]
     this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
     const isBatch = shipments.some(({ shipment }) => shipment.unit)
     // The size of a batch depends on its messages, so these are read here. A single message is read by its sender.
-    const members = shipments.flatMap((claimed) => this.#membersOf(claimed, isBatch || batch.size > 1))
+    const members = shipments.flatMap((claimed) => this.#membersOf(claimed, isBatch || batch.size > 1, senders))
     this.size = members.length
     if (isBatch) this.units = members.length === 0 ? [] : [unitOf(members, true)]
     else if (batch.size > 1) this.units = splitIntoBatches(members, batch)
@@ -338,7 +339,7 @@ export class Task {
   }
 
   /** `reads`: whether the messages are read now, to find those that cannot be sent. If they are in memory, that costs nothing. */
-  #membersOf({ shipment, bodies }: ClaimedShipment, reads: boolean): Member[] {
+  #membersOf({ shipment, bodies }: ClaimedShipment, reads: boolean, senders: number): Member[] {
     const members: Member[] = []
     for (const { origin, segment, indexes } of shipment.parts) {
       const body = bodies.get(segment)
@@ -347,15 +348,17 @@ export class Task {
       const record: PartRecord = { shipment, body, origin, segment, requests: [], delivered: [], ended, purged: [], unreadable: [] }
       const part = this.#records.push(record) - 1
       const known = reads ? body?.content : body?.parsed
-      const content = body === undefined ? null : new PartContent(origin, body, indexes)
+      const contents = body === undefined ? [] : contentsOf(origin, body, indexes, reads ? 1 : senders)
       const before = members.length
-      for (const index of indexes) {
+      for (let at = 0; at < indexes.length; at++) {
+        const index = indexes[at] as number
+        const content = contents[at % contents.length]
         if (known?.isUnreadable) this.#unsent(part, index, 'unreadable')
-        else if (content === null || content.body.absent.includes(index) || (known && known.items[index] == null))
+        else if (content === undefined || content.body.absent.includes(index) || (known && known.items[index] == null))
           this.#unsent(part, index, 'deleted')
         else members.push(new Member(shipment, part, content, index))
       }
-      if (content !== null && members.length > before) this.contents.push(content)
+      if (members.length > before) this.contents.push(...contents)
     }
     return members
   }

@@ -168,6 +168,7 @@ function unavailableLink(events: LinkEvents): Link {
       forget: ignore,
       recall: ignore,
       resume: ignore,
+      limit: ignore,
       load: ignore,
       drop: ignore,
       start: ({ unit, urls }) => {

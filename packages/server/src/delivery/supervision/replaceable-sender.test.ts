@@ -32,7 +32,7 @@ function inFlight() {
     silentChecks: 3,
     open: (_name, given): Link => {
       events = given
-      const commands = { define: ignore, forget: ignore, recall: ignore, resume: ignore, load: ignore, drop: ignore }
+      const commands = { define: ignore, forget: ignore, recall: ignore, resume: ignore, limit: ignore, load: ignore, drop: ignore }
       return { commands: { ...commands, start: ({ unit }) => void started.push(unit) }, drain: () => Promise.resolve(), health }
     },
   })

@@ -5,7 +5,7 @@ import type { Destination } from '../../store/store.ts'
 import type { Link, OpenLink } from '../link/link.ts'
 import { failure, type Outcome } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
-import type { Sendable, Work } from '../link/work.ts'
+import { dropLoaded, type Sendable, type Work } from '../link/work.ts'
 
 export type LostReason = 'sender_lost' | 'integration_crashed'
 
@@ -22,6 +22,8 @@ export interface ReplaceableOptions {
   onLost: (error: Error, work: readonly Work[]) => LostReason
   /** Called when a unit of work has ended. `outcome`: null if none of its messages could be sent. */
   onEnd?: ((work: Work, outcome: Outcome | null) => void) | undefined
+  /** Called for each outcome, before the work is told. `outcome`: null if none of the messages could be sent. `isLast`: no URL is still to answer. */
+  onOutcome?: ((work: Work, outcome: Outcome | null, isLast: boolean) => void) | undefined
   /** For senders that run the code of others. */
   check?: ReportCheck | undefined
   /** A sender that has work and does not respond to this many checks in a row is replaced. Default: 5. */
@@ -46,6 +48,8 @@ interface Unit {
   urls: number[]
   /** The number of messages that were not reported as unsent. */
   left: number
+  /** Whether one URL has accepted it. The sender no longer counts it as in flight. */
+  isDelivered: boolean
   /** Null while it waits for the end of a pause. */
   link: Link | null
 }
@@ -72,6 +76,8 @@ export class ReplaceableSender {
   readonly #units = new Map<number, Unit>()
   /** The destinations that the current link knows, by id. */
   readonly #defined = new Map<string, { destination: Destination; number: number }>()
+  /** The limits of destinations that other senders have as well, by id. They replace the limit of the work. */
+  readonly #limits = new Map<string, number>()
 
   constructor(options: ReplaceableOptions) {
     this.#options = options
@@ -79,7 +85,7 @@ export class ReplaceableSender {
 
   start(work: Work): void {
     const number = ++this.#lastNumber
-    const unit = { work, urls: [...work.urls], left: work.messages.length, link: null }
+    const unit = { work, urls: [...work.urls], left: work.messages.length, isDelivered: false, link: null }
     this.#units.set(number, unit)
     if (this.#isClosed) queueMicrotask(() => this.#fail(number, 'aborted'))
     else this.#give(number, unit)
@@ -96,8 +102,36 @@ export class ReplaceableSender {
     if (command === 'recall') this.#recallHeld(destinationId)
   }
 
+  /** Sets how many units of a destination may be in flight here; null: as many as their work says. */
+  setLimit(destinationId: string, limit: number | null): void {
+    if (limit === null) this.#limits.delete(destinationId)
+    else this.#limits.set(destinationId, limit)
+    const defined = this.#defined.get(destinationId)
+    if (limit !== null && defined !== undefined) this.#link?.commands.limit(defined.number, limit)
+  }
+
+  /** The work of a destination that is in flight or waits to be, without tests. */
+  worksOf(destinationId: string): Work[] {
+    const works: Work[] = []
+    for (const { work, isDelivered } of this.#units.values()) {
+      if (work.destination.id === destinationId && !isDelivered && work.limit !== Number.POSITIVE_INFINITY) works.push(work)
+    }
+    return works
+  }
+
+  /** Whether it has these messages in memory. */
+  holds({ loaded }: Sendable): boolean {
+    return loaded !== null && loaded.by === this.#link?.commands
+  }
+
+  /** See Link. */
+  get utilization(): number {
+    return this.#link?.utilization?.() ?? 0
+  }
+
   forget(destinationId: string): void {
     this.destinations--
+    this.#limits.delete(destinationId)
     this.#recallHeld(destinationId)
     const defined = this.#defined.get(destinationId)
     if (defined === undefined) return
@@ -158,7 +192,7 @@ export class ReplaceableSender {
     unit.link = link
     const { commands } = link
     const { work } = unit
-    const { isBatch, attempt, replay, startedAtMs, keepAnswer, limit, urls, steps = null, isPreview = false } = work
+    const { isBatch, attempt, replay, startedAtMs, keepAnswer, urls, steps = null, isPreview = false } = work
     const destination = this.#define(commands, work.destination)
     const messages: number[] = []
     for (const { content, index } of work.messages) {
@@ -174,12 +208,16 @@ export class ReplaceableSender {
       replay,
       atMs: startedAtMs,
       keepAnswer,
-      limit,
+      limit: this.#limits.size === 0 ? work.limit : this.#limitOf(work),
       urls,
       steps,
       isPreview,
       messages,
     })
+  }
+
+  #limitOf({ destination, limit }: Work): number {
+    return limit === Number.POSITIVE_INFINITY ? limit : (this.#limits.get(destination.id) ?? limit)
   }
 
   #waitForPause(): void {
@@ -252,8 +290,8 @@ export class ReplaceableSender {
   #load(commands: Link['commands'], destination: number, content: Sendable): NonNullable<Sendable['loaded']> {
     let { loaded } = content
     if (loaded?.by !== commands || loaded.destination !== destination) {
-      // The messages were prepared for the destination as it was before a change.
-      if (loaded?.by === commands) commands.drop(loaded.key, null)
+      // They were prepared for the destination as it was before a change; or another sender had them, which may have been lost.
+      dropLoaded(content)
       const { origin, body, isText = false, indexes } = content
       const { about, bytes, parsed, absent } = body
       const key = ++this.#lastNumber
@@ -268,8 +306,13 @@ export class ReplaceableSender {
     const unit = this.#units.get(number)
     if (unit === undefined) return
     this.#options.check?.outcome(unit.work, unit.left, url, outcome, waitedMs)
-    if (unit.urls.length === 1) this.#ended(number, unit, outcome)
-    else unit.urls.splice(unit.urls.indexOf(url), 1)
+    const isLast = unit.urls.length === 1
+    if (isLast) this.#ended(number, unit, outcome)
+    else {
+      unit.urls.splice(unit.urls.indexOf(url), 1)
+      unit.isDelivered ||= outcome.verdict === 'success'
+    }
+    this.#options.onOutcome?.(unit.work, outcome, isLast)
     unit.work.answered(url, outcome, waitedMs)
   }
 
@@ -282,7 +325,10 @@ export class ReplaceableSender {
       const loaded = why === 'left_out' ? unit.work.messages[position]?.content.loaded : null
       if (loaded != null && loaded.by === unit.link?.commands) loaded.left++
     }
-    if (isOver) this.#ended(number, unit, null)
+    if (isOver) {
+      this.#ended(number, unit, null)
+      this.#options.onOutcome?.(unit.work, null, true)
+    }
     unit.work.unsent(unsent, isOver)
   }
 

@@ -14,6 +14,8 @@ export interface SenderGroup {
    * has stopped it.
    */
   tell(destinationId: string, command: 'recall' | 'resume'): void
+  /** Over how many senders a destination is spread. If missing, it always has one. */
+  widthOf?(destinationId: string): number
   /** The destination was deleted, or belongs to another group now. */
   forget(destinationId: string): void
   /** Replaces senders that do not respond. To be called every few seconds. */

@@ -4,6 +4,7 @@ import { kindOf } from '../../destinations/kinds.ts'
 import type { Destination } from '../../store/store.ts'
 import type { OpenLink } from '../link/link.ts'
 import { type SenderGroup, SenderPool } from './sender-pool.ts'
+import { type SpreadingOptions, SpreadingPool } from './spreading-pool.ts'
 
 export interface SendersOptions {
   count: number
@@ -14,6 +15,8 @@ export interface SendersOptions {
   onLost?: ((error: Error) => void) | undefined
   /** Runs integrations. Without it, there can be no such destinations. */
   hosts?: SenderGroup | undefined
+  /** When a destination is spread over several senders. */
+  spreading?: SpreadingOptions | undefined
   /** How often senders are checked. Default: every 2 s. */
   checkMs?: number | undefined
 }
@@ -28,12 +31,13 @@ export class Senders {
   readonly #groups: readonly SenderGroup[]
   readonly #check: NodeJS.Timeout
 
-  constructor({ count, open, runAhead = true, onLost = () => undefined, hosts, checkMs = CHECK_MS }: SendersOptions) {
+  constructor({ count, open, runAhead = true, onLost = () => undefined, hosts, spreading, checkMs = CHECK_MS }: SendersOptions) {
     const lost = (error: Error): 'sender_lost' => {
       onLost(error)
       return 'sender_lost'
     }
-    this.#threads = new SenderPool({ count, name: 'switchyard-sender', open, onLost: lost, isPreloaded: !runAhead })
+    const pool = { count, name: 'switchyard-sender', open, onLost: lost }
+    this.#threads = count > 1 ? new SpreadingPool(pool, spreading) : new SenderPool({ ...pool, isPreloaded: !runAhead })
     this.#hosts = hosts ?? this.#threads
     this.#groups = [...new Set([this.#threads, this.#hosts])]
     this.runAhead = runAhead
