@@ -211,6 +211,36 @@ test('an OAuth integration takes the tokens of the own app', () => {
   }
 })
 
+test('fields are marked as dynamic if the definition says so and has a function that asks the tool', (t) => {
+  const counts = { integrations: 0, actions: 0, values: 0, keys: 0 }
+  for (const integration of integrations) {
+    let dynamicActions = 0
+    for (const { slug, fields } of integration.actions) {
+      const { dynamicFields = {}, fields: defined } = definitionOf(integration).actions[slug] ?? assert.fail(slug)
+      let dynamicFieldsOf = 0
+      const visit = (properties: ObjectSchema['properties'], own: typeof defined, handlers: Record<string, unknown>): void => {
+        for (const [name, field] of Object.entries(properties)) {
+          const handler = handlers[name]
+          const inner = (typeof handler === 'object' && handler !== null ? handler : {}) as Record<string, unknown>
+          const expected = own[name]?.dynamic !== true ? undefined : typeof handler === 'function' ? 'values' : inner['__keys__'] && 'keys'
+          assert.equal(field['x-dynamic'], expected, `${integration.slug} ${slug} ${name}`)
+          if (field['x-dynamic'] !== undefined) {
+            counts[field['x-dynamic']]++
+            dynamicFieldsOf++
+          }
+          visit(field.properties ?? field.items?.properties ?? {}, own[name]?.properties ?? {}, inner)
+        }
+      }
+      visit(fields.properties, defined, dynamicFields)
+      if (dynamicFieldsOf > 0) dynamicActions++
+    }
+    counts.actions += dynamicActions
+    if (dynamicActions > 0) counts.integrations++
+  }
+  t.diagnostic(JSON.stringify(counts))
+  assert.deepEqual(counts, { integrations: 24, actions: 56, values: 81, keys: 27 })
+})
+
 test('an OAuth integration asks only for what its code reads, and never for the client if there is an access token', () => {
   const asked = ({ settings }: CatalogIntegration): string[] => {
     const { properties = {} } = settings.properties['oauth'] ?? {}

@@ -105,6 +105,8 @@ export interface FieldSchema {
   'x-shown-if'?: Conditions
   /** Segment fills this one in itself, so forms hide it. */
   'x-hidden'?: boolean
+  /** The tool can be asked which values the field can have, or which names the properties of the object can have. */
+  'x-dynamic'?: 'values' | 'keys'
 }
 
 /** As the definition writes them. */

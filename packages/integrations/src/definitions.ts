@@ -37,6 +37,8 @@ export interface ActionDefinition {
   defaultSubscription?: string
   fields: Fields
   performBatch?: unknown
+  /** Functions that ask the tool which values a field can have: by field, and for objects by property, or as `__keys__` for the names of properties. */
+  dynamicFields?: Readonly<Record<string, unknown>>
   syncMode?: { label: string; description: string; default: string; choices: readonly { value: string; label: string }[] }
   hooks?: Readonly<Record<string, { label: string; description: string; inputFields?: Fields; outputTypes?: Fields }>>
 }
@@ -64,6 +66,8 @@ export interface Field {
   required?: boolean | Conditions
   depends_on?: Conditions
   unsafe_hidden?: boolean
+  /** Whether the tool can be asked for its values. */
+  dynamic?: boolean
 }
 
 export interface RegisteredDefinition {

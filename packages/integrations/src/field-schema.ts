@@ -37,6 +37,27 @@ export function settingsSchema(fields: Fields): ObjectSchema {
   return { ...schema, properties: Object.fromEntries(properties) as ObjectSchema['properties'] }
 }
 
+/** With the fields marked whose values the tool can be asked for: `handlers` are the functions that ask it. */
+export function withDynamic(schema: ObjectSchema, fields: Fields, handlers: Readonly<Record<string, unknown>>): ObjectSchema {
+  return { ...schema, properties: dynamicProperties(schema.properties, fields, handlers) }
+}
+
+function dynamicProperties(properties: ObjectSchema['properties'], fields: Fields, handlers: Readonly<Record<string, unknown>>) {
+  const marked = Object.entries(properties).map(([name, property]): [string, FieldSchema] => {
+    const handler = handlers[name]
+    const field = fields[name]
+    if (typeof handler === 'function') return [name, field?.dynamic === true ? { ...property, 'x-dynamic': 'values' } : property]
+    if (typeof handler !== 'object' || handler === null || field === undefined) return [name, property]
+    const own = field.dynamic === true && '__keys__' in handler ? { 'x-dynamic': 'keys' as const } : {}
+    const within = <Part extends Partial<FieldSchema>>(part: Part): Part =>
+      part.properties === undefined
+        ? part
+        : { ...part, properties: dynamicProperties(part.properties, field.properties ?? {}, { ...handler }) }
+    return [name, { ...within(property), ...(property.items !== undefined && { items: within(property.items) }), ...own }]
+  })
+  return Object.fromEntries(marked)
+}
+
 /** What the code of an OAuth integration reads when it requests an access token. */
 export interface OAuthInputs {
   client: boolean

@@ -16,7 +16,7 @@ import {
   SYNC_MODE_FIELD,
 } from './definitions.ts'
 import { FEATURES_SETTING, featuresSchema } from './feature-flags.ts'
-import { type OAuthInputs, oauthSchema, objectSchema, settingsSchema } from './field-schema.ts'
+import { type OAuthInputs, oauthSchema, objectSchema, settingsSchema, withDynamic } from './field-schema.ts'
 import { hostSettings } from './host-settings.ts'
 import { isAvailable, knownProblem, neededBeside } from './known-problems.ts'
 
@@ -168,8 +168,8 @@ function oauthInputs(refresh: ((...parameters: never[]) => unknown) | undefined,
 }
 
 function actionOf(slug: string, action: ActionDefinition): CatalogAction {
-  const { title, description, defaultSubscription = null, fields } = action
-  const schema = objectSchema(fields)
+  const { title, description, defaultSubscription = null, fields, dynamicFields = {} } = action
+  const schema = withDynamic(objectSchema(fields), fields, dynamicFields)
   return {
     slug,
     name: title,

@@ -10,6 +10,33 @@ export interface Integration {
   readonly erase: ((message: JsonObject, options: RunOptions) => Promise<RunResult>) | null
   /** The actions that read or set values that the actions of one message share, so that they run one after the other; missing: none. */
   readonly transactional?: ReadonlySet<string>
+  /** Asks the tool which values a field of an action can have. Never rejects. */
+  choices?(lookup: FieldLookup, options: RunOptions): Promise<FoundChoices>
+}
+
+export interface FieldLookup {
+  action: string
+  /** `list_id`, `object_details.object_type` or `associations[0].object_type`. For an object with `x-dynamic: keys`, its name. */
+  field: string
+  /** Of the subscription. The constants in it are what the answer may depend on, such as the type of object whose properties are wanted. */
+  mapping: JsonObject
+  syncMode?: string | undefined
+  /** The `nextPage` of the answer before; missing: the first page. */
+  page?: string | undefined
+}
+
+export interface FoundChoices {
+  /** Why there are none, if it is not a success. */
+  result: StepResult
+  choices: readonly Choice[]
+  /** Null if there are no more. */
+  nextPage: string | null
+}
+
+export interface Choice {
+  value: string | number | boolean
+  label: string
+  description?: string
 }
 
 export interface Step {
@@ -31,6 +58,8 @@ export interface RunOptions {
   isDetailed?: boolean
   /** The action may change the messages: nothing else reads them. */
   ownsMessages?: boolean
+  /** False: no access token is requested. A tool may replace the refresh token then, and nobody would store the new one. */
+  renewsTokens?: boolean
   /** For each message, what the actions for it share. With these, messages run one by one unless the mapping asks for batches, which share nothing. */
   transactions?: readonly Transaction[]
 }

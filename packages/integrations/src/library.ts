@@ -13,6 +13,7 @@ export interface LibraryAction {
   readonly hasBatchSupport: boolean
   readonly definition: {
     readonly perform?: object
+    readonly dynamicFields?: Readonly<Record<string, unknown>>
     readonly syncMode?: { default?: string }
     readonly fields?: Readonly<Record<string, { default?: unknown }>>
   }
@@ -44,6 +45,7 @@ export interface LibraryDestination {
   validateSettings(settings: object): void
   executeAction(action: string, input: ActionInput & { event: JsonObject }): Promise<unknown>
   executeBatch(action: string, input: ActionInput & { events: JsonObject[] }): Promise<unknown[]>
+  executeDynamicField(action: string, field: string, data: object): Promise<unknown>
   refreshAccessToken(settings: object, data: OAuthData): Promise<{ accessToken: string; refreshToken?: string } | undefined>
 }
 

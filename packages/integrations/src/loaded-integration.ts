@@ -6,11 +6,23 @@ import { batches } from './batching.ts'
 import { compiledMapping, TooMuch, useCompiled } from './bounded-mapping.ts'
 import type { CompiledMapping } from './compiled-mapping.ts'
 import { type Definition, SYNC_MODE_FIELD } from './definitions.ts'
+import { constantsIn, failureIn, libraryField, type Page, pageOf } from './dynamic-fields/choices.ts'
 import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
 import { featuresOf } from './feature-flags.ts'
 import { definitionSettings, hostSettings } from './host-settings.ts'
 import { type HostValues, hostValuesOf, withHostValues } from './host-values.ts'
-import type { Integration, OAuthSettings, RunOptions, RunResult, Step, StepResult, Tokens, Transaction } from './integration.ts'
+import type {
+  FieldLookup,
+  FoundChoices,
+  Integration,
+  OAuthSettings,
+  RunOptions,
+  RunResult,
+  Step,
+  StepResult,
+  Tokens,
+  Transaction,
+} from './integration.ts'
 import { type ActionInput, createDestination, type Deleting, type LibraryAction, type LibraryDestination, library } from './library.ts'
 import { OAuthTokens, type Renew } from './oauth.ts'
 import { runLogger } from './recording/log-capture.ts'
@@ -97,6 +109,27 @@ export class LoadedIntegration implements Integration {
     })
   }
 
+  async choices({ action: slug, field, mapping, syncMode, page }: FieldLookup, options: RunOptions): Promise<FoundChoices> {
+    this.#hideSecretsOf(mapping)
+    let found: Page = { choices: [], nextPage: null }
+    const action = Object.hasOwn(this.#destination.actions, slug) ? this.#destination.actions[slug] : undefined
+    if (action === undefined) return { result: failed('integration_failed', `The integration has no action "${slug}".`), ...found }
+    if (options.renewsTokens === false && this.#tokens?.accessToken === null)
+      return {
+        result: failed('invalid_authentication', 'There is no access token yet. One is requested after the destination is saved.'),
+        ...found,
+      }
+    const name = libraryField(field, action.definition.dynamicFields)
+    const { results } = await this.#traced([{}], [[0]], options, (trace) => async () => {
+      const { mapping: _, ...input } = this.#input({ action: slug, mapping: {} }, action, trace, new Map())
+      const answer = await this.#destination.executeDynamicField(slug, name, { ...input, payload: constantsIn(mapping), syncMode, page })
+      const failure = failureIn(answer, trace)
+      if (failure === null) found = pageOf(answer, trace)
+      return [failure]
+    })
+    return { result: results[0] as StepResult, ...found }
+  }
+
   /** As the library does it, with the deadline of the run. */
   async #erase({ onDelete, extendRequest }: Deleting, message: JsonObject, options: RunOptions): Promise<RunResult> {
     const { userId, anonymousId } = message
@@ -121,6 +154,7 @@ export class LoadedIntegration implements Integration {
       signal: options.signal,
       isPreview,
       isDetailed: isPreview || options.isDetailed === true,
+      renewsTokens: !isPreview && options.renewsTokens !== false,
       scrubber: this.#scrubber,
     })
     const results: StepResult[] = messages.map(timedOut)
@@ -145,7 +179,7 @@ export class LoadedIntegration implements Integration {
   /** Repeats, once, what was refused because of its access token. */
   async #authorized(group: readonly number[], trace: RunTrace, attempt: Attempt): Promise<(Failure | null)[]> {
     const tokens = this.#tokens
-    if (tokens === null || trace.isPreview) return await this.#attempted(group, trace, attempt)
+    if (tokens === null || !trace.renewsTokens) return await this.#attempted(group, trace, attempt)
     if (tokens.accessToken === null) {
       const failure = await this.#renewed(tokens, null, group, trace)
       if (failure !== null) return group.map(() => failure)

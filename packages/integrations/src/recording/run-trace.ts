@@ -28,6 +28,8 @@ export interface TraceOptions {
   isPreview: boolean
   /** Whether headers and bodies are recorded. */
   isDetailed: boolean
+  /** Whether new access tokens may be requested. */
+  renewsTokens: boolean
   scrubber: Scrubber
 }
 
@@ -35,6 +37,7 @@ export class RunTrace {
   readonly signal: AbortSignal
   readonly isPreview: boolean
   readonly isDetailed: boolean
+  readonly renewsTokens: boolean
   readonly #scrubber: Scrubber
   /** The scrubber of the settings lives as long as the destination, so secrets of a single run are kept apart. */
   readonly #ownSecrets = new Scrubber()
@@ -50,6 +53,7 @@ export class RunTrace {
     this.signal = options.signal
     this.isPreview = options.isPreview
     this.isDetailed = options.isDetailed
+    this.renewsTokens = options.renewsTokens
     this.#scrubber = options.scrubber
   }
 

@@ -14,6 +14,7 @@ import { loginRoutes } from './administration/login.ts'
 import { oauthAppRoutes } from './administration/oauth-apps.ts'
 import { tokenRoutes } from './administration/tokens.ts'
 import { alertRoutes } from './alerts/alerts.ts'
+import { fieldChoicesRoutes } from './catalog/field-choices.ts'
 import { catalogInstallRoutes } from './catalog/install.ts'
 import { withConfiguration } from './configuration.ts'
 import { deletionRoutes } from './deletions/deletions.ts'
@@ -73,6 +74,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         planRoutes,
         violationRoutes,
         catalogRoutes,
+        fieldChoicesRoutes,
         versionRoutes,
         previewRoutes,
         ledgerRoutes,

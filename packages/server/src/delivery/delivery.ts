@@ -26,7 +26,9 @@ import type { Failure, HealthSummary } from './lanes/health.ts'
 import { Lane, type LaneDeps } from './lanes/lane.ts'
 import { type LaneState, Peers } from './lanes/peers.ts'
 import { Slots } from './lanes/slots.ts'
+import type { FieldLookup } from './link/field-lookup.ts'
 import { rejectionOutcome } from './link/outcome.ts'
+import { type FieldChoices, fieldChoices } from './previews/field-choices.ts'
 import { previewRuns } from './previews/preview-runs.ts'
 import { isSendable, type Previewed, ShownRequests, shownHeaders } from './previews/shown-requests.ts'
 import { chargeOf, Memory } from './recording/memory.ts'
@@ -74,6 +76,7 @@ export interface SentRequest {
   hidesSecrets?: boolean
 }
 
+export type { FieldChoices } from './previews/field-choices.ts'
 export type { Previewed } from './previews/shown-requests.ts'
 
 /** A test request. It is like any other, except that its message is not stored. */
@@ -262,6 +265,14 @@ export class Delivery {
     const once = this.#once(destination)
     if (requests !== null) return this.#shown.preview(destination, requests, messages, once.startedAtMs)
     return previewRuns(this.#options.senders, destination, messages, once)
+  }
+
+  /**
+   * Asks the tool of an integration which values a field can have. The destination need not be a stored one: without `isStored`, no access token is
+   * requested. Rejects with TooManyPreviews.
+   */
+  choices(destination: Destination, lookup: FieldLookup & { isStored: boolean }): Promise<FieldChoices> {
+    return fieldChoices(this.#options.senders, destination, lookup, this.#once(destination))
   }
 
   #once(destination: Destination): { startedAtMs: number; onBug: (text: string) => void } {

@@ -53,6 +53,8 @@ export interface FieldSchema {
   'x-required-if'?: Conditions
   'x-shown-if'?: Conditions
   'x-hidden'?: boolean
+  /** The tool can be asked for its values, or for the names of its properties. */
+  'x-dynamic'?: 'values' | 'keys'
 }
 
 /** As the definitions write them. */

@@ -58,6 +58,15 @@ export function mappingOf(draft: MappingDraft): Record<string, unknown> {
   )
 }
 
+/** The fields that have no problems, for questions about others while the mapping is edited. */
+export function usableMapping(draft: MappingDraft): Record<string, unknown> {
+  const usable = Object.entries(draft).flatMap(([key, field]): [string, unknown][] => {
+    if (field.mode === 'none' || fieldProblem(field) !== null) return []
+    return [[key, field.mode === 'fields' ? usableMapping(field.fields) : valueOf(field)]]
+  })
+  return Object.fromEntries(usable)
+}
+
 /** The field in another mode, with as much of its value as fits. */
 export function inMode(draft: FieldDraft, mode: Mode, schema: FieldSchema | undefined): FieldDraft {
   const text = 'text' in draft && draft.mode !== 'json' ? draft.text : draft.mode === 'constant' ? String(draft.value) : ''

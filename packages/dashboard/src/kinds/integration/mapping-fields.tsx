@@ -18,6 +18,7 @@ import { type ReactNode, useId, useRef, useState } from 'react'
 import { entered } from '../../components/inputs.tsx'
 import { Note, SmallNote, SmallTag } from '../../components/styled.tsx'
 import { type FieldSchema, isOfType, isShown, type ObjectSchema, SYNC_MODE } from './definition.ts'
+import { ChosenConstant, useFieldTool } from './field-choices.tsx'
 import classes from './integration.module.css'
 import { type FieldDraft, fieldDraftOf, inMode, isBoolean, isDefault, type MappingDraft, type Mode } from './mapping-draft.ts'
 import type { PathSuggestion } from './path-suggestions.ts'
@@ -176,7 +177,7 @@ function FieldValue({ title, error, ...props }: FieldProps & { title: string; er
         </Text>
       )
     case 'constant':
-      return <Constant field={field} schema={schema} input={input} onField={onField} />
+      return <Constant name={`${prefix}.${name}`} field={field} schema={schema} input={input} onField={onField} />
     case 'path':
       return (
         <Autocomplete
@@ -229,14 +230,17 @@ function FieldValue({ title, error, ...props }: FieldProps & { title: string; er
 }
 
 interface ConstantProps {
+  /** `mapping.list_id` */
+  name: string
   field: Extract<FieldDraft, { mode: 'constant' }>
   schema: FieldSchema | undefined
   input: { 'aria-label': string; error: string | null; readOnly: boolean; autoComplete: string }
   onField: (field: FieldDraft) => void
 }
 
-function Constant({ field, schema, input, onField }: ConstantProps) {
+function Constant({ name, field, schema, input, onField }: ConstantProps) {
   const { value } = field
+  const tool = useFieldTool(schema)
   const set = (next: string | number | boolean): void => onField({ mode: 'constant', value: next })
   const choices = schema?.oneOf ?? (isBoolean(schema) ? YES_NO : undefined)
   if (choices?.some(({ const: choice }) => choice === value) === true) {
@@ -250,6 +254,8 @@ function Constant({ field, schema, input, onField }: ConstantProps) {
       />
     )
   }
+  if (tool !== null && schema !== undefined)
+    return <ChosenConstant name={name.replace(/^mapping\./, '')} value={value} schema={schema} input={input} onValue={set} tool={tool} />
   // A text in a field for numbers stays a text: it is shown as it is.
   if (isOfType(schema ?? {}, 'number', 'integer') && (typeof value === 'number' || value === ''))
     return <NumberInput {...input} value={value} onChange={set} clampBehavior="none" />

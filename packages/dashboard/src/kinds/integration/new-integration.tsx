@@ -3,7 +3,7 @@
 import { Alert, Group, Paper, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
-import { ApiProblem } from '../../api/client.ts'
+import { ApiProblem, call } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
 import { IntegrationTile, LinkedText } from '../../components/integration-tile.tsx'
 import { Empty, ErrorAlert, Loaded, Loading, Page } from '../../components/page.tsx'
@@ -15,7 +15,9 @@ import { useSession } from '../../session/session.tsx'
 import { shortName } from '../../text/integration-tile.ts'
 import { usePathPart } from '../../url/url-state.ts'
 import { type Definition, definitionOf } from './definition.ts'
+import type { Lookup, Tool } from './field-choices.tsx'
 import { createBodyOf, type IntegrationDraft, type IntegrationSchema, newIntegration } from './integration-draft.ts'
+import { settingsOf, settingsProblems } from './settings-draft.ts'
 import { integrationForm } from './settings-fields.tsx'
 import { actionDraft, presetDraft, type SubscriptionDraft, subscriptionOf, subscriptionProblems } from './subscription-draft.ts'
 import { Subscriptions } from './subscriptions.tsx'
@@ -85,6 +87,13 @@ function firstSubscriptions(definition: Definition): SubscriptionDraft[] {
   return presets.map((preset, at) => presetDraft(definition, preset, `preset ${at}`))
 }
 
+/** With the settings as they are typed, before anything is stored. */
+async function askUnsaved({ slug, settings: schema }: Definition, { settings }: IntegrationDraft, lookup: Lookup): ReturnType<Tool['ask']> {
+  const [problem] = settingsProblems(schema, settings, []).values()
+  if (problem !== undefined) throw new ApiProblem(400, 'invalid', `Complete the settings first: ${problem}`)
+  return await call('POST /api/catalog/{slug}/choices', { params: { slug }, body: { ...lookup, settings: settingsOf(schema, settings) } })
+}
+
 function NewIntegration({ definition, sourceIds }: { definition: Definition; sourceIds: string[] }) {
   const [, navigate] = useLocation()
   const { create, dialog } = useCreateDestination('integration')
@@ -128,6 +137,7 @@ function NewIntegration({ definition, sourceIds }: { definition: Definition; sou
                 problem={(field) => shown.get(field) ?? null}
                 wrong={[...shown.keys()]}
                 isReadOnly={false}
+                tool={{ name: shortName(definition.name), ask: (lookup) => askUnsaved(definition, draft, lookup) }}
               />
             </Stack>
           </Paper>

@@ -1,12 +1,14 @@
 // The tab Subscriptions of an integration: which action runs when, and with what.
 
 import { Stack, Text } from '@mantine/core'
+import { call } from '../../api/client.ts'
 import { Json } from '../../components/copyable.tsx'
 import { Note } from '../../components/styled.tsx'
 import { ContentTab } from '../../destination/content/content-tab.tsx'
 import type { ContentEditor } from '../../destination/content/use-content.ts'
 import { VersionPart, type VersionView } from '../../destination/content/versions.tsx'
 import { plural } from '../../text/format.ts'
+import { shortName } from '../../text/integration-tile.ts'
 import type { Definition } from './definition.ts'
 import type { Integration } from './integration-draft.ts'
 import type { IntegrationContentDraft } from './subscription-draft.ts'
@@ -35,6 +37,10 @@ export default function SubscriptionsTab({ content, definition }: SubscriptionsT
               problem={problem}
               wrong={[...problems.keys(), ...(apiField === null ? [] : [apiField])]}
               isReadOnly={isReadOnly}
+              tool={{
+                name: shortName(definition.name),
+                ask: (lookup) => call('POST /api/destinations/{id}/choices', { params: { id: destination.id }, body: lookup }),
+              }}
             />
           </Stack>
         )

@@ -9,6 +9,8 @@ import { entered, ticked } from '../../components/inputs.tsx'
 import { LinkedText } from '../../components/integration-tile.tsx'
 import { LongStrong, Note, RowButton, SmallNote, SmallTag, Strong } from '../../components/styled.tsx'
 import type { Action, Definition } from './definition.ts'
+import { type FieldTool, type Tool, ToolOfFields } from './field-choices.tsx'
+import { usableMapping } from './mapping-draft.ts'
 import { MappingFields } from './mapping-fields.tsx'
 import { eventNames, type PathSuggestion, pathSuggestions } from './path-suggestions.ts'
 import { actionDraft, actionOf, defaultMode, presetDraft, type SubscriptionDraft, unusedName } from './subscription-draft.ts'
@@ -25,9 +27,11 @@ export interface SubscriptionsProps {
   /** The fields with problems that are shown. */
   wrong: readonly string[]
   isReadOnly: boolean
+  /** Which can be asked for the values of fields. */
+  tool: Tool
 }
 
-export function Subscriptions({ definition, subscriptions, onChange, sourceIds, problem, wrong, isReadOnly }: SubscriptionsProps) {
+export function Subscriptions({ definition, subscriptions, onChange, sourceIds, problem, wrong, isReadOnly, tool }: SubscriptionsProps) {
   const recent = useRecentMessages(sourceIds)
   const [open, setOpen] = useState<string | null>(() =>
     subscriptions.length === 1 && definition.presets.length === 0 ? (subscriptions[0]?.key ?? null) : null,
@@ -47,6 +51,7 @@ export function Subscriptions({ definition, subscriptions, onChange, sourceIds, 
           problem={(field) => problem(`subscriptions[${at}].${field}`)}
           isWrong={wrong.some((field) => field.startsWith(`subscriptions[${at}]`))}
           isReadOnly={isReadOnly}
+          tool={tool}
         />
       ))}
       {subscriptions.length === 0 && (
@@ -82,6 +87,7 @@ interface CardProps {
   problem: (field: string) => string | null
   isWrong: boolean
   isReadOnly: boolean
+  tool: Tool
 }
 
 function SubscriptionCard(props: CardProps) {
@@ -133,7 +139,7 @@ function SubscriptionCard(props: CardProps) {
   )
 }
 
-type FieldsProps = Pick<CardProps, 'subscription' | 'action' | 'recent' | 'problem' | 'isReadOnly'> & {
+type FieldsProps = Pick<CardProps, 'subscription' | 'action' | 'recent' | 'problem' | 'isReadOnly' | 'tool'> & {
   set: (changes: Partial<SubscriptionDraft>) => void
 }
 
@@ -144,8 +150,17 @@ function SubscriptionFields({
   recent,
   problem,
   isReadOnly,
+  tool,
 }: FieldsProps) {
   const mode = syncMode ?? (action === undefined ? null : defaultMode(action))
+  const ask: FieldTool['ask'] = (field, page) =>
+    tool.ask({
+      action: action?.slug ?? '',
+      field,
+      mapping: usableMapping(mapping),
+      ...(mode === null ? {} : { syncMode: mode }),
+      ...(page === undefined ? {} : { page }),
+    })
   return (
     <Stack gap="md" pt="md">
       {action !== undefined && action.description !== '' && (
@@ -186,15 +201,17 @@ function SubscriptionFields({
           {'{{event}} for {{properties.total}}'}.
           {recent.suggestions.some(({ example }) => example !== '') && ' Paths are suggested from the last messages of the sources.'}
         </SmallNote>
-        <MappingFields
-          schema={action?.fields ?? { properties: {}, required: [] }}
-          mapping={mapping}
-          syncMode={mode}
-          onChange={(next) => set({ mapping: next })}
-          suggestions={recent.suggestions}
-          problem={problem}
-          isReadOnly={isReadOnly}
-        />
+        <ToolOfFields value={isReadOnly ? null : { name: tool.name, ask }}>
+          <MappingFields
+            schema={action?.fields ?? { properties: {}, required: [] }}
+            mapping={mapping}
+            syncMode={mode}
+            onChange={(next) => set({ mapping: next })}
+            suggestions={recent.suggestions}
+            problem={problem}
+            isReadOnly={isReadOnly}
+          />
+        </ToolOfFields>
       </Stack>
     </Stack>
   )

@@ -22,9 +22,11 @@ interface Field {
   description?: string
   writeOnly?: boolean
   oneOf?: { const: unknown }[]
-  items?: Pick<Field, 'type' | 'oneOf'>
+  items?: Pick<Field, 'type' | 'oneOf' | 'properties'>
   default?: unknown
+  properties?: Record<string, Field>
   'x-required-if'?: unknown
+  'x-dynamic'?: 'values' | 'keys'
 }
 
 interface Fields {
@@ -65,6 +67,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalog show',
     summary: 'Show the settings, presets and actions of an integration, with the fields of each action',
+    details: 'The tool can be asked for the values of a dynamic field: `switchyard destinations choices` lists them.',
     arguments: [{ name: 'SLUG', description: 'The integration, as `switchyard catalog` lists it.' }],
     flags: { action: { placeholder: 'ACTION', description: 'Show only the fields of this action, by its slug.' } },
     examples: ['switchyard catalog show actions-slack', 'switchyard catalog show actions-amplitude --action logEventV2'],
@@ -122,9 +125,19 @@ function fieldFacts({ properties, required }: Fields, prefix: string): [string, 
       `${[type ?? []].flat().join(' or ')}${of}`,
       choices === undefined ? '' : `one of ${choices.map((choice) => String(choice.const)).join(', ')}`,
       field.default === undefined ? '' : `default ${JSON.stringify(field.default)}`,
+      ...dynamicFacts(field),
     ]
     // The values of a hook have to be created by hand; its description says so.
     const note = name === 'onMappingSave' ? ` ${field.description ?? ''}` : ''
     return [`${prefix}${name}`, `${title} (${facts.filter(Boolean).join(', ')})${note}`]
   })
+}
+
+/** What `switchyard destinations choices` can list. */
+function dynamicFacts({ items, properties = items?.properties ?? {}, 'x-dynamic': dynamic }: Field): string[] {
+  const inner = Object.entries(properties).flatMap(([name, field]) => (field['x-dynamic'] === undefined ? [] : [name]))
+  return [
+    dynamic === undefined ? '' : dynamic === 'keys' ? 'dynamic keys' : 'dynamic',
+    inner.length === 0 ? '' : `dynamic properties ${inner.join(', ')}`,
+  ]
 }

@@ -10,6 +10,7 @@ import { at } from '../line/references.ts'
 import { deleteCommand, listCommand, showCommand } from '../line/resource-commands.ts'
 import { formatDuration } from '../line/times.ts'
 import { ApiProblem } from '../service/api.ts'
+import { CHOICES_COMMANDS } from './destination-choices.ts'
 import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath, NEW_DESTINATION_FLAGS } from './destination-flags.ts'
 import { VERSION_COMMANDS } from './destination-versions.ts'
 
@@ -170,6 +171,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       return isSuccess ? EXIT.ok : EXIT.failed
     },
   },
+  ...CHOICES_COMMANDS,
   ...VERSION_COMMANDS,
   {
     name: 'destinations health',

@@ -229,12 +229,14 @@ const RECIPES: Record<string, Recipe> = {
   'POST /backups': { action: 'backup.create', run: ({ call }) => call('POST', '/api/backups') },
 }
 
-/** These routes change nothing that is stored, and send nothing to other services. */
+/** These routes change nothing that is stored, and send nothing to other services, except for a question to the tool of an integration. */
 const NOT_NOTED = new Set([
   'POST /configuration/check',
   'DELETE /backups/:id',
   'POST /sources/:id/privacy/preview',
   'POST /destinations/:id/preview',
+  'POST /destinations/:id/choices',
+  'POST /catalog/:slug/choices',
   'POST /plans/learn',
 ])
 

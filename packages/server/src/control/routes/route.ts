@@ -103,7 +103,7 @@ export function checkIfMatch({ request }: Exchange, shown: unknown): void {
 }
 
 /** The functions of delivery that the control API calls. */
-export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'preview' | 'describeRequest'>
+export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'preview' | 'choices' | 'describeRequest'>
 
 /** The functions of alerts that the control API calls. */
 export type ControlAlerts = Pick<Alerts, 'mutesInForce' | 'incidents' | 'incident' | 'openCount' | 'test'> & {

@@ -15,6 +15,7 @@ import { kindOf } from '../../destinations/kinds.ts'
 import type { Verdict } from '../../destinations/port/kind.ts'
 import type { IntegrationDestination, Subscription } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
+import { lookupIn } from '../link/field-lookup.ts'
 import {
   describeStatus,
   type Outcome,
@@ -48,6 +49,8 @@ const SUCCESS: Judged = { verdict: 'success', reason: null, error: null, status:
 const DELETION = { id: 'delete', name: 'Delete user' }
 /** How long close() waits for runs to end. They should end at once. */
 const CLOSE_MS = 500
+/** Somebody waits for the answer. */
+const LOOKUP_MS = 10_000
 
 export class HostedRuns implements IntegrationRuns {
   readonly #open: OpenIntegration
@@ -68,9 +71,16 @@ export class HostedRuns implements IntegrationRuns {
 
   run(destination: IntegrationDestination, work: RunWork, done: (outcome: Outcome) => void): void {
     const abort = new AbortController()
-    const deadline = setTimeout(() => abort.abort(), destination.timeoutMs)
+    const { signal } = abort
+    // A lookup is run where previews are, and nowhere else.
+    const lookup = work.isPreview ? lookupIn(work.messages[0]?.text ?? '') : null
+    const deadline = setTimeout(
+      () => abort.abort(),
+      Math.min(destination.timeoutMs, lookup === null ? Number.POSITIVE_INFINITY : LOOKUP_MS),
+    )
     const end = async (): Promise<void> => {
-      const outcome = await this.#runAll(destination, work, abort.signal).catch((error: unknown) => failedToOpen(destination, work, error))
+      const ran = lookup === null ? this.#runAll(destination, work, signal) : this.#lookUp(destination, lookup, signal)
+      const outcome = await ran.catch((error: unknown) => failedToOpen(destination, work, error))
       clearTimeout(deadline)
       this.#running.delete(abort)
       done(outcome)
@@ -109,6 +119,21 @@ export class HostedRuns implements IntegrationRuns {
     const others = planned.filter(({ isTransactional }) => !isTransactional).map((step) => run(step, false))
     const steps = [...(await inOrder()), ...(await Promise.all(others))]
     return outcomeOf(destination, work, steps, transactions, performance.now() - startedAtMs, this.#isClosing)
+  }
+
+  /** Asks the tool for the values of a field. The answer is JSON, in the place of what a receiver answers. */
+  async #lookUp(
+    destination: IntegrationDestination,
+    { isStored, ...lookup }: NonNullable<ReturnType<typeof lookupIn>>,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const from = performance.now()
+    const integration = await this.#integration(destination)
+    const found = (await integration.choices?.(lookup, { signal, renewsTokens: isStored })) ?? null
+    const verdictOf = kindOf(destination).verdicts(destination)
+    const judged = judge(found?.result, verdictOf, Date.now(), this.#isClosing)
+    const answer = found === null || judged.verdict !== 'success' ? null : { choices: found.choices, nextPage: found.nextPage }
+    return { ...outcomeWith(judged, performance.now() - from), responseStart: answer && JSON.stringify(answer) }
   }
 
   #integration(destination: IntegrationDestination): Promise<Integration> {

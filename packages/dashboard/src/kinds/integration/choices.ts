@@ -1,0 +1,34 @@
+// The values that a tool offers for a field: which of them match what is typed, and the constant that a mapping gets. Pure.
+
+import { type FieldSchema, isOfType } from './definition.ts'
+
+export interface Choice {
+  value: string | number | boolean
+  label: string
+  description?: string | undefined
+}
+
+/** Those that contain what is typed. If it is one of the values, somebody wants to see the others: all of them. */
+export function matchingChoices(choices: readonly Choice[], typed: string): readonly Choice[] {
+  const text = typed.trim().toLowerCase()
+  if (text === '' || choices.some(({ value }) => String(value) === typed)) return choices
+  return choices.filter(({ value, label }) => label.toLowerCase().includes(text) || String(value).toLowerCase().includes(text))
+}
+
+/** Without those that are known already: some tools ignore the page. */
+export function withMore(known: readonly Choice[], found: readonly Choice[]): readonly Choice[] {
+  const values = new Set(known.map(({ value }) => value))
+  return [...known, ...found.filter(({ value }) => !values.has(value))]
+}
+
+/** What is shown below a value that was chosen. */
+export function choiceText({ value, label, description }: Choice): string {
+  return [label === String(value) ? '' : label, description ?? ''].filter(Boolean).join(' · ')
+}
+
+/** The constant for what is typed or chosen: a number if the field takes numbers, and nothing is lost by that. */
+export function choiceConstant(typed: string, choices: readonly Choice[], schema: Pick<FieldSchema, 'type'>): string | number | boolean {
+  const value = choices.find((choice) => String(choice.value) === typed)?.value ?? typed
+  if (typeof value !== 'string' || value === '' || !isOfType(schema, 'number', 'integer')) return value
+  return String(Number(value)) === value ? Number(value) : value
+}
