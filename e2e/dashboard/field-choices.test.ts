@@ -112,3 +112,32 @@ test('before the destination is saved, the tool is asked with the settings as th
   assert.equal(await field.getByRole('combobox', { name: 'List', exact: true }).inputValue(), 'list-0')
   tab.check()
 })
+
+test('properties that the tool has are added to an object', async () => {
+  const results = [{ name: 'plan', label: 'Plan', type: 'string', hasUniqueValue: false, modificationMetadata: { readOnlyValue: false } }]
+  gateway.answer = () => ({ headers: JSON_TYPE, body: JSON.stringify({ results }) })
+  const object = { object_type: 'contact', id_field_name: 'email', id_field_value: { '@path': '$.userId' } }
+  const mapping = {
+    object_details: object,
+    properties: { age: 5 },
+    association_sync_mode: 'upsert',
+    enable_batching: false,
+    batch_size: 100,
+  }
+  const subscriptions = [{ name: 'Object', action: 'upsertObject', subscribe: 'type = "track"', mapping }]
+  const settings = { oauth: { accessToken: 'token-of-hubspot' } }
+  const body = { type: 'integration', integration: 'actions-hubspot-cloud', name: 'HubSpot', settings, subscriptions }
+  const { id } = await scene.service.api<{ id: string }>('/destinations', { method: 'POST', body })
+  await using tab = await browser.open(scene.service)
+  const { page } = tab
+  await tab.visit(`/destinations/${id}?tab=subscriptions`)
+  const card = page.getByRole('region', { name: 'Object', exact: true })
+  await card.getByRole('button', { name: 'Edit Object' }).click()
+  const field = card.getByRole('group', { name: /^Properties/ })
+  await field.getByRole('button', { name: 'Load Properties from HubSpot' }).click()
+  await field.getByRole('combobox', { name: 'Add a property to Properties' }).click()
+  await page.getByRole('option', { name: 'Plan - string' }).click()
+  const text = await field.getByRole('textbox', { name: 'Properties', exact: true }).inputValue()
+  assert.deepEqual(JSON.parse(text), { age: 5, plan: '' })
+  tab.check()
+})

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { choiceConstant, choiceText, matchingChoices, withMore } from './choices.ts'
+import { choiceConstant, choiceText, matchingChoices, withMore, withProperty } from './choices.ts'
 
 const CHOICES = [
   { value: 'l-1', label: 'Customers', description: 'All' },
@@ -37,4 +37,12 @@ test('a constant is a number only if the field takes numbers and the text is exa
 
 test('what is shown below a value says what the value does not', () => {
   assert.deepEqual(CHOICES.map(choiceText), ['Customers · All', 'Leads', ''])
+})
+
+test('a property is added to an object once, and never to anything else', () => {
+  const added = withProperty('{"a":1}', 'plan')
+  assert.deepEqual(JSON.parse(added ?? ''), { a: 1, plan: '' })
+  assert.deepEqual(JSON.parse(withProperty('{"plan":{"@path":"$.x"}}', 'plan') ?? ''), { plan: { '@path': '$.x' } })
+  assert.deepEqual(JSON.parse(withProperty('null', 'plan') ?? ''), { plan: '' })
+  for (const text of ['{"@path":"$.traits"}', '[]', '"text"', '{', '']) assert.equal(withProperty(text, 'plan'), null)
 })

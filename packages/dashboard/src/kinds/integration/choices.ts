@@ -32,3 +32,15 @@ export function choiceConstant(typed: string, choices: readonly Choice[], schema
   if (typeof value !== 'string' || value === '' || !isOfType(schema, 'number', 'integer')) return value
   return String(Number(value)) === value ? Number(value) : value
 }
+
+/** The JSON text of an object with one more property, which is empty; null if the text is not that of an object with properties of its own. */
+export function withProperty(text: string, name: string): string | null {
+  try {
+    const value = JSON.parse(text) as unknown
+    const object = value === null ? {} : value
+    if (typeof object !== 'object' || Array.isArray(object) || Object.keys(object).some((key) => key.startsWith('@'))) return null
+    return JSON.stringify(Object.hasOwn(object, name) ? object : { ...object, [name]: '' }, null, 2)
+  } catch {
+    return null
+  }
+}

@@ -1,11 +1,11 @@
-// A constant that can be chosen from the values that the tool offers: lists, channels, types of objects. The tool is asked when somebody wants it to be,
+// What the tool offers for a field: values to choose a constant from, or names for the properties of an object. The tool is asked when somebody wants it to be,
 // because that takes time and needs valid credentials. Any other value can be typed.
 
-import { Autocomplete, Button, type ComboboxItem, Group, type OptionsFilter, Stack, Text } from '@mantine/core'
+import { Autocomplete, Button, type ComboboxItem, Group, type OptionsFilter, Select, Stack, Text } from '@mantine/core'
 import { createContext, useContext, useState } from 'react'
 import { type Answer, ApiProblem } from '../../api/client.ts'
 import { SmallNote } from '../../components/styled.tsx'
-import { type Choice, choiceConstant, choiceText, matchingChoices, withMore } from './choices.ts'
+import { type Choice, choiceConstant, choiceText, matchingChoices, withMore, withProperty } from './choices.ts'
 import type { FieldSchema } from './definition.ts'
 
 type Choices = Answer<'POST /api/destinations/{id}/choices'>
@@ -48,32 +48,46 @@ interface Loaded {
   nextPage: string | null
 }
 
-export function useFieldTool(schema: FieldSchema | undefined): FieldTool | null {
+/** `values`: of the field; `keys`: the names of its properties. */
+export function useFieldTool(schema: FieldSchema | undefined, kind: 'values' | 'keys'): FieldTool | null {
   const tool = useContext(ToolOfFields)
-  return schema?.['x-dynamic'] === 'values' ? tool : null
+  return schema?.['x-dynamic'] === kind ? tool : null
 }
 
-export function ChosenConstant({ name, value, schema, input, onValue, tool }: ChosenProps) {
+interface Loading {
+  choices: readonly Choice[]
+  nextPage: string | null
+  problem: string | null
+  isLoading: boolean
+  isLoaded: boolean
+  load: (page: string | undefined) => Promise<void>
+}
+
+function useChoices(name: string, tool: FieldTool): Loading {
   const [loaded, setLoaded] = useState<Loaded | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const [isLoading, setLoading] = useState(false)
-  const choices = loaded?.choices ?? []
-  const title = input['aria-label']
-
+  const { choices = [], nextPage = null } = loaded ?? {}
   const load = async (page: string | undefined): Promise<void> => {
     setLoading(true)
     setProblem(null)
     try {
-      const { choices: found, nextPage, error } = await tool.ask(name, page)
-      if (error === null) setLoaded({ choices: page === undefined ? found : withMore(choices, found), nextPage })
-      else setProblem(error.message)
+      const answer = await tool.ask(name, page)
+      if (answer.error === null)
+        setLoaded({ choices: page === undefined ? answer.choices : withMore(choices, answer.choices), nextPage: answer.nextPage })
+      else setProblem(answer.error.message)
     } catch (error) {
       setProblem(error instanceof ApiProblem ? error.message : 'The service could not be asked.')
     } finally {
       setLoading(false)
     }
   }
+  return { choices, nextPage, problem, isLoading, isLoaded: loaded !== null, load }
+}
 
+export function ChosenConstant({ name, value, schema, input, onValue, tool }: ChosenProps) {
+  const loading = useChoices(name, tool)
+  const { choices } = loading
   const filter: OptionsFilter = ({ options, search, limit }) => {
     const shown = new Set(matchingChoices(choices, search).map(({ value: each }) => String(each)))
     return (options as ComboboxItem[]).filter((option) => shown.has(option.value)).slice(0, limit)
@@ -94,43 +108,88 @@ export function ChosenConstant({ name, value, schema, input, onValue, tool }: Ch
         inputWrapperOrder={['label', 'input', 'description', 'error']}
         spellCheck={false}
       />
-      {!input.readOnly && (
-        <Group gap="xs">
+      {!input.readOnly && <LoadButtons title={input['aria-label']} tool={tool} loading={loading} />}
+    </Stack>
+  )
+}
+
+interface AddPropertyProps {
+  name: string
+  title: string
+  /** The object as JSON. */
+  text: string
+  onText: (text: string) => void
+  tool: FieldTool
+}
+
+/** Adds one of the properties that the tool has to an object that is edited as JSON. */
+export function AddProperty({ name, title, text, onText, tool }: AddPropertyProps) {
+  const loading = useChoices(name, tool)
+  const { choices } = loading
+  return (
+    <Stack gap={4} mt={4}>
+      {choices.length > 0 && (
+        <Select
+          aria-label={`Add a property to ${title}`}
+          placeholder="Add a property"
+          data={choices.map((choice) => ({ value: String(choice.value), label: choice.label }))}
+          value={null}
+          onChange={(key) => {
+            const added = key === null ? null : withProperty(text, key)
+            if (added !== null) onText(added)
+          }}
+          disabled={withProperty(text, '') === null}
+          searchable
+          limit={200}
+          size="xs"
+        />
+      )}
+      <LoadButtons title={title} tool={tool} loading={loading} />
+    </Stack>
+  )
+}
+
+interface LoadButtonsProps {
+  title: string
+  tool: FieldTool
+  loading: Loading
+}
+
+function LoadButtons({ title, tool, loading: { choices, nextPage, problem, isLoading, isLoaded, load } }: LoadButtonsProps) {
+  const count = choices.length === 0 ? `${tool.name} has no values.` : `${choices.length} ${choices.length === 1 ? 'value' : 'values'}`
+  return (
+    <>
+      <Group gap="xs">
+        <Button
+          size="compact-xs"
+          variant="default"
+          loading={isLoading}
+          onClick={() => void load(undefined)}
+          aria-label={`Load ${title} from ${tool.name}`}
+        >
+          Load from {tool.name}
+        </Button>
+        {nextPage !== null && (
           <Button
             size="compact-xs"
             variant="default"
-            loading={isLoading}
-            onClick={() => void load(undefined)}
-            aria-label={`Load ${title} from ${tool.name}`}
+            disabled={isLoading}
+            onClick={() => void load(nextPage)}
+            aria-label={`Load more ${title} from ${tool.name}`}
           >
-            Load from {tool.name}
+            Load more
           </Button>
-          {loaded?.nextPage != null && (
-            <Button
-              size="compact-xs"
-              variant="default"
-              disabled={isLoading}
-              onClick={() => void load(loaded.nextPage ?? undefined)}
-              aria-label={`Load more ${title} from ${tool.name}`}
-            >
-              Load more
-            </Button>
-          )}
-          <SmallNote span role="status">
-            {isLoading || problem !== null || loaded === null
-              ? ''
-              : choices.length === 0
-                ? `${tool.name} has no values.`
-                : `${choices.length} ${choices.length === 1 ? 'value' : 'values'}${loaded.nextPage === null ? '' : ' so far'}`}
-          </SmallNote>
-        </Group>
-      )}
+        )}
+        <SmallNote span role="status">
+          {isLoading || problem !== null || !isLoaded ? '' : `${count}${nextPage === null ? '' : ' so far'}`}
+        </SmallNote>
+      </Group>
       {problem !== null && (
         <Text size="xs" c="var(--mantine-color-error)" role="alert" style={{ overflowWrap: 'anywhere' }}>
           {problem} You can enter the value by hand.
         </Text>
       )}
-    </Stack>
+    </>
   )
 }
 

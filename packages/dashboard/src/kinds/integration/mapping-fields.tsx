@@ -18,7 +18,7 @@ import { type ReactNode, useId, useRef, useState } from 'react'
 import { entered } from '../../components/inputs.tsx'
 import { Note, SmallNote, SmallTag } from '../../components/styled.tsx'
 import { type FieldSchema, isOfType, isShown, type ObjectSchema, SYNC_MODE } from './definition.ts'
-import { ChosenConstant, useFieldTool } from './field-choices.tsx'
+import { AddProperty, ChosenConstant, useFieldTool } from './field-choices.tsx'
 import classes from './integration.module.css'
 import { type FieldDraft, fieldDraftOf, inMode, isBoolean, isDefault, type MappingDraft, type Mode } from './mapping-draft.ts'
 import type { PathSuggestion } from './path-suggestions.ts'
@@ -168,6 +168,7 @@ function MappingField(props: FieldProps) {
 
 function FieldValue({ title, error, ...props }: FieldProps & { title: string; error: string | null }): ReactNode {
   const { field, schema, onField, isReadOnly, suggestions, prefix, name, problem } = props
+  const keysTool = useFieldTool(schema, 'keys')
   const input = { 'aria-label': title, error, readOnly: isReadOnly, autoComplete: 'off', spellCheck: false }
   switch (field.mode) {
     case 'none':
@@ -215,18 +216,30 @@ function FieldValue({ title, error, ...props }: FieldProps & { title: string; er
           />
         </Box>
       )
-    case 'json':
+    case 'json': {
+      const onText = (text: string): void => onField({ mode: 'json', text })
       return (
-        <Textarea
-          {...input}
-          {...entered(field.text, (text) => onField({ mode: 'json', text }))}
-          autosize
-          minRows={1}
-          maxRows={14}
-          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 'var(--mantine-font-size-xs)' } }}
-        />
+        <>
+          <Textarea
+            {...input}
+            {...entered(field.text, onText)}
+            autosize
+            minRows={1}
+            maxRows={14}
+            styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)', fontSize: 'var(--mantine-font-size-xs)' } }}
+          />
+          {keysTool !== null && (
+            <AddProperty name={fieldName(`${prefix}.${name}`)} title={title} text={field.text} onText={onText} tool={keysTool} />
+          )}
+        </>
       )
+    }
   }
+}
+
+/** As the API names it. */
+function fieldName(name: string): string {
+  return name.replace(/^mapping\./, '')
 }
 
 interface ConstantProps {
@@ -240,7 +253,7 @@ interface ConstantProps {
 
 function Constant({ name, field, schema, input, onField }: ConstantProps) {
   const { value } = field
-  const tool = useFieldTool(schema)
+  const tool = useFieldTool(schema, 'values')
   const set = (next: string | number | boolean): void => onField({ mode: 'constant', value: next })
   const choices = schema?.oneOf ?? (isBoolean(schema) ? YES_NO : undefined)
   if (choices?.some(({ const: choice }) => choice === value) === true) {
@@ -255,7 +268,7 @@ function Constant({ name, field, schema, input, onField }: ConstantProps) {
     )
   }
   if (tool !== null && schema !== undefined)
-    return <ChosenConstant name={name.replace(/^mapping\./, '')} value={value} schema={schema} input={input} onValue={set} tool={tool} />
+    return <ChosenConstant name={fieldName(name)} value={value} schema={schema} input={input} onValue={set} tool={tool} />
   // A text in a field for numbers stays a text: it is shown as it is.
   if (isOfType(schema ?? {}, 'number', 'integer') && (typeof value === 'number' || value === ''))
     return <NumberInput {...input} value={value} onChange={set} clampBehavior="none" />
