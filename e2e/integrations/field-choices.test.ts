@@ -138,7 +138,7 @@ test('what goes wrong has a stable code and a sentence without secrets, and deli
   assert.equal((await wiring.settled(id)).state, 'delivered')
 })
 
-test('only admins may ask, only for dynamic fields of integrations, and not without end', async () => {
+test('viewers may not ask, only for dynamic fields of integrations, and not without end', async () => {
   const { destinationId } = await wire(service, { ...KLAVIYO, subscriptions: [SUBSCRIPTION] })
   const path = `/destinations/${destinationId}/choices`
   const { token } = await service.api<{ token: string }>('/tokens', { method: 'POST', body: { name: 'Viewer', role: 'viewer' } })

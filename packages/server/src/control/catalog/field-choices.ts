@@ -1,5 +1,5 @@
 // Routes that ask the tool of an integration which values a field can have: lists, channels, types of objects. For forms, and for whoever writes a mapping.
-// Nothing is stored. Only for admins, because the tool is asked with the credentials of the destination.
+// Nothing is stored. Not for viewers, because the tool is asked with the credentials of the destination.
 
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
@@ -94,6 +94,7 @@ export function fieldChoicesRoutes({ store, delivery, catalog, checkUrl = () => 
   return [
     route('POST', '/destinations/:id/choices', {
       summary: 'List the values that a field of an integration can have',
+      access: { role: 'editor', sources: 'limited', subject: 'destination', whole: true },
       description: DESCRIPTION,
       body: STORED_LOOKUP,
       answer: ANSWER,
@@ -108,6 +109,7 @@ export function fieldChoicesRoutes({ store, delivery, catalog, checkUrl = () => 
     }),
     route('POST', '/catalog/:slug/choices', {
       summary: 'List the values that a field can have, before the destination is created',
+      access: { role: 'editor', sources: 'none' },
       description: `${DESCRIPTION} If the integration uses OAuth, the settings must contain an access token: none is requested, because the tool may replace the refresh token, which is not stored here.`,
       body: UNSAVED_LOOKUP,
       answer: ANSWER,

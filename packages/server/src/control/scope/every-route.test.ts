@@ -23,6 +23,8 @@ const BODIES: Readonly<Record<string, (ids: Ids) => unknown>> = {
   'PATCH /destinations/:id': ({ source }) => ({ sourceIds: [source] }),
   'POST /destinations/:id/test': () => ({}),
   'POST /destinations/:id/preview': () => ({}),
+  'POST /destinations/:id/choices': () => ({ action: 'x', field: 'x' }),
+  'POST /catalog/:slug/choices': () => ({ action: 'x', field: 'x' }),
   'POST /plans': ({ source }) => ({ name: 'x', rules: [], sourceIds: [source] }),
   'PATCH /plans/:id': () => ({ name: 'x' }),
   'POST /replays': ({ destination }) => ({ destinationId: destination, dryRun: true }),
@@ -52,7 +54,13 @@ const NAMED_IN_QUERY: Readonly<Record<string, keyof Ids>> = {
 /** Query parameters that a route needs. */
 const NEEDED: Readonly<Record<string, string>> = { 'DELETE /suppressions': 'userId=zebra-suppressed' }
 /** Routes whose path names something that belongs to no source. */
-const NAMES_NO_SUBJECT: ReadonlySet<string> = new Set(['/tokens/:id', '/backups/:id', '/backups/:id/file', '/catalog/:slug'])
+const NAMES_NO_SUBJECT: ReadonlySet<string> = new Set([
+  '/tokens/:id',
+  '/backups/:id',
+  '/backups/:id/file',
+  '/catalog/:slug',
+  '/catalog/:slug/choices',
+])
 const FOREIGN = /zebra/
 const INSTALLED = { state: 'installed', done: 1, total: 1, error: null } as const
 

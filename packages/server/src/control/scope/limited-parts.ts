@@ -19,6 +19,7 @@ export function limitedParts(parts: ControlParts, scope: Scope): ControlParts {
       test: async (id, message) => (isWhole(id) ? delivery.test(id, message) : undefined),
       health: (id) => (isWhole(id) ? delivery.health(id) : undefined),
       preview: (...args) => delivery.preview(...args),
+      choices: (...args) => delivery.choices(...args),
       describeRequest: (...args) => delivery.describeRequest(...args),
     },
     live: live && { listen: (filter, tokenId) => live.listen({ ...filter, sourceIds: scope.sourceIds }, tokenId) },
