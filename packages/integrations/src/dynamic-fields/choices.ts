@@ -26,7 +26,7 @@ export function libraryField(field: string, handlers: Readonly<Record<string, un
 
 /** What is the same for every message. Segment's app gives these functions what was chosen in its form, which are constants too. */
 export function constantsIn(mapping: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(mapping).flatMap(([name, value]) => constant(value).map((kept) => [name, kept]))) as JsonObject
+  return Object.fromEntries(Object.entries(mapping).flatMap(([name, value]) => constant(value).map((kept) => [name, kept])))
 }
 
 /** One value, or none if it depends on the message. */
@@ -35,7 +35,7 @@ function constant(value: unknown): unknown[] {
   if (typeof value !== 'object' || value === null) return [value]
   const { '@literal': literal } = value as { '@literal'?: unknown }
   if (literal !== undefined) return constant(literal)
-  return Object.keys(value).some((key) => key.startsWith('@')) ? [] : [constantsIn(value as JsonObject)]
+  return Object.keys(value).some((key) => key.startsWith('@')) ? [] : [constantsIn(value)]
 }
 
 interface Answer {

@@ -2,7 +2,6 @@
 // Nothing is stored. Not for viewers, because the tool is asked with the credentials of the destination.
 
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
-import type { JsonObject } from '@switchyard/protocol'
 import {
   anyObject,
   array,
@@ -82,7 +81,7 @@ export function fieldChoicesRoutes({ store, delivery, catalog, checkUrl = () => 
     const { action, field, mapping, syncMode, page } = body
     checkDynamic(definition, action, field)
     try {
-      return await delivery.choices(destination, { action, field, mapping: mapping as JsonObject, syncMode, page, isStored })
+      return await delivery.choices(destination, { action, field, mapping, syncMode, page, isStored })
     } catch (error) {
       if ((error as Error).name !== 'TooManyPreviews') throw error
       throw new ApiError('too_many_previews', {

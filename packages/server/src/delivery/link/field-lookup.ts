@@ -19,7 +19,7 @@ type Asked = FieldLookup & { isStored: boolean }
 const TYPE = 'field_lookup'
 
 export function lookupMessage(lookup: Asked): JsonObject {
-  return { type: TYPE, lookup: lookup as unknown as JsonObject }
+  return { type: TYPE, lookup }
 }
 
 /** Null if the text is that of an ordinary message. */
