@@ -17,13 +17,22 @@ const ANSWERS: readonly [host: RegExp, path: RegExp, answer: unknown][] = [
   [/^api\.devrev\.ai$/, /\.list/, { rev_users: [], accounts: [], rev_orgs: [] }],
   [/^api\.emarsys\.net$/, /./, { replyCode: 0, replyText: 'OK', data: { ids: ['1'], errors: {} } }],
   [/^profiles\.segment\.com$/, /./, { data: [{ type: 'phone', id: '+14155552671' }], traits: {} }],
+  [/^cdn\.optimizely\.com$/, /./, { accountId: '1', events: [{ id: '2', key: 'Test Event', experimentIds: [] }], attributes: [] }],
+  [/^content\.twilio\.com$/, /./, { types: { 'twilio/text': { body: 'Hello' } } }],
+  [
+    /^api\.hubapi\.com$/,
+    /^\/events\/v3\/event-definitions\/[^/]+\/\?/,
+    (path: string) => ({ name: path.split('/')[4], fullyQualifiedName: `pe1_${path.split('/')[4]}`, properties: [], archived: false }),
+  ],
   [/^api\.hubapi\.com$/, /\/(contacts|companies)/, { id: '1', properties: {}, results: [] }],
+  [/responsys|^sample\.example\.com$/, /\/listExtensions$/, [{ profileExtension: { objectName: 'sample_audience' } }]],
   [/goacoustic\.com$/, /./, '<Envelope><Body><RESULT><SUCCESS>true</SUCCESS></RESULT></Body></Envelope>'],
 ]
 
 export function answerFor({ host, path }: GatewayRequest): Answer | undefined {
-  const [, , body] = ANSWERS.find(([ofHost, ofPath]) => ofHost.test(host) && ofPath.test(path)) ?? []
-  if (body === undefined) return undefined
+  const [, , answer] = ANSWERS.find(([ofHost, ofPath]) => ofHost.test(host) && ofPath.test(path)) ?? []
+  if (answer === undefined) return undefined
+  const body = typeof answer === 'function' ? (answer as (path: string) => unknown)(path) : answer
   if (typeof body === 'string') return { headers: { 'content-type': 'text/xml' }, body }
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
 }

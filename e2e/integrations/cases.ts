@@ -13,7 +13,7 @@ import { featuresOf } from '../../packages/integrations/src/feature-flags.ts'
 import { sampleMapping, sampleSettings } from '../../packages/integrations/src/fixtures/sample-settings.ts'
 import { definitionSettings, environmentOf } from '../../packages/integrations/src/host-settings.ts'
 import { matchingEvent } from './matching-event.ts'
-import { SPECIAL_CASES } from './special-cases.ts'
+import { SPECIAL_CASES, type SpecialCase } from './special-cases.ts'
 
 export interface IntegrationCase {
   slug: string
@@ -47,12 +47,14 @@ export interface CaseSubscription {
   enabled: true
 }
 
-/** The library cannot be compared with, because it needs a machine of Segment, or more messages than one: the test that checks them instead. */
+/** The library cannot be compared with, because it needs a machine of Segment or more messages than one, or does not speak HTTP: the test that checks them instead. */
 export const OWN_TESTS: Readonly<Record<string, string>> = {
   'actions-aws-kinesis': 'own-aws-keys.test.ts',
+  'actions-kafka': 'other-protocols.test.ts',
   'actions-liveramp-audiences': 'host-settings.test.ts',
   'actions-s3': 'own-aws-keys.test.ts',
   'actions-s3-csv': 'own-aws-keys.test.ts',
+  'actions-sftp': 'other-protocols.test.ts',
   'actions-the-trade-desk-crm': 'host-settings.test.ts',
 }
 
@@ -71,7 +73,7 @@ export async function integrationCases(): Promise<IntegrationCase[]> {
 
 function caseOf(integration: CatalogIntegration): IntegrationCase {
   const { slug, name, directory, auth, actions, presets } = integration
-  const special = SPECIAL_CASES[slug] ?? {}
+  const special: Partial<SpecialCase> = SPECIAL_CASES[slug] ?? {}
   const subscription = (from: { name: string; subscribe: string }, slugOfAction: string, preset?: CatalogPreset): CaseSubscription => {
     const action = actions.find((candidate) => candidate.slug === slugOfAction) as CatalogAction
     const own = Object.entries(special.mapping ?? {}).filter(([field]) => field in action.fields.properties)
@@ -87,7 +89,7 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
   const subscriptions: CaseSubscription[] =
     presets.length > 0
       ? presets.map((preset) => subscription(preset, preset.action, preset))
-      : actions.map((action) =>
+      : inOrder(actions, special.first).map((action) =>
           subscription(
             {
               name: action.name,
@@ -101,7 +103,7 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
       subscribe,
       mapping,
       actions.find((candidate) => candidate.slug === action),
-      special.event,
+      { fields: special.event ?? {}, without: special.without?.[action] ?? [] },
     )
     if (event === null) return []
     // Fixed and in the past: the time of an event is compared too. The service takes it as it is, because there is no sentAt.
@@ -117,6 +119,11 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
   }
   const from = presets.length > 0 ? 'presets' : 'actions'
   return { slug, name, directory, auth, from, settings, direct, subscriptions, events, batchActions }
+}
+
+function inOrder(actions: readonly CatalogAction[], first: readonly string[] = []): CatalogAction[] {
+  const rank = ({ slug }: CatalogAction): number => (first.includes(slug) ? 0 : 1)
+  return [...actions].sort((one, other) => rank(one) - rank(other))
 }
 
 /** The same with the subscriptions alone whose actions take several events at once; none if there is no such action. */

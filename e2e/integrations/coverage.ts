@@ -7,13 +7,14 @@ import { readFileSync } from 'node:fs'
 import { readCatalog } from '@switchyard/integrations/catalog'
 import { batchCase, type IntegrationCase, integrationCases, OWN_TESTS } from './cases.ts'
 import { type Comparison, compareRequests } from './compare-requests.ts'
+import { countsOf } from './seen/counts.ts'
 
 const words = process.argv.slice(2).filter((word) => word !== '--batches')
 const all = await integrationCases()
 const isChosen = ({ slug }: { slug: string }): boolean => words.length === 0 || words.some((word) => slug.includes(word))
 const entries = (await readCatalog()).filter(isChosen)
 const working = entries.filter(({ problem }) => problem === null)
-const ofAudiences = working.filter(({ needs }) => needs !== null)
+const counts = countsOf(entries)
 const tested = working.filter(({ slug }) => Object.hasOwn(OWN_TESTS, slug))
 for (const { slug } of tested)
   if (!readFileSync(new URL(OWN_TESTS[slug] as string, import.meta.url), 'utf8').includes(`'${slug}'`))
@@ -49,7 +50,7 @@ for (const [title, has] of GROUPS) {
 }
 const requestCount = [...comparisons.values()].reduce((sum, comparison) => sum + comparison.requestCount, 0)
 console.log(
-  `${working.length} of ${entries.length} integrations can work: ${working.length - ofAudiences.length} with ordinary messages, and ${ofAudiences.length} if messages say who is in an audience.`,
+  `${counts.working} of ${counts.all} integrations can work: ${counts.ordinary} with ordinary messages, and ${counts.ofAudiences} if messages say who is in an audience.`,
 )
 console.log(
   `${coveredCount + tested.length} of these ${working.length} are covered: ${coveredCount} make the requests of the library (${requestCount} compared), and ${tested.length} have tests of their own.`,

@@ -29,7 +29,13 @@ interface DirectDefinition {
 type Settings = Record<string, unknown>
 interface Output {
   output?: unknown
-  multistatus?: readonly { status: number; errormessage?: string }[]
+  multistatus?: readonly SingleStatus[]
+  /** Of an action that reports a single event as a batch. */
+  data?: { responses?: readonly { value?: () => SingleStatus }[] }
+}
+interface SingleStatus {
+  status: number
+  errormessage?: string
 }
 interface Destination {
   onEvent(event: object, settings: Settings, options: object): Promise<readonly Output[]>
@@ -39,6 +45,10 @@ interface Destination {
 const require = createRequire(import.meta.url)
 const { Destination } = require('@segment/actions-core') as { Destination: new (definition: object) => Destination }
 const folder = join(dirname(require.resolve('@segment/action-destinations')), 'destinations')
+
+// Segment has a version of cheerio with a default export. npm installs one without it, which the library accepts as well.
+const cheerio = createRequire(folder)('cheerio') as { default?: object }
+cheerio.default ??= cheerio
 
 /** Segment always gives actions a client for statistics, and some rely on it. */
 const OPTIONS = {
@@ -64,7 +74,7 @@ async function run({ directory, direct, subscriptions, events }: DirectCall): Pr
       const [first] = await (events.length === 1
         ? destination.onEvent(events[0] as object, all, options)
         : destination.onBatch(events, all, options))
-      const failed = first?.multistatus?.find(({ status }) => status >= 400)
+      const failed = statusesOf(first).find(({ status }) => status >= 400)
       results.push({ isSubscribed: first?.output !== 'not subscribed', error: failed?.errormessage ?? null })
     } catch (error) {
       results.push({ isSubscribed: true, error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) })
@@ -73,6 +83,14 @@ async function run({ directory, direct, subscriptions, events }: DirectCall): Pr
   // One call at a time: see library-process.ts.
   for (const name of Object.keys(env)) delete process.env[name]
   return results
+}
+
+function statusesOf(output: Output | undefined): readonly SingleStatus[] {
+  const { responses } = output?.data ?? {}
+  return (
+    output?.multistatus ??
+    (Array.isArray(responses) ? responses.flatMap((each: { value?: () => SingleStatus }) => each.value?.() ?? []) : [])
+  )
 }
 
 /** Segment's app adds it to the mapping of each subscription whose action has modes. The library does not, and presets do not contain it. */

@@ -313,6 +313,24 @@ describe('Integrations with an OAuth app of the user', () => {
     assert.deepEqual([requests[0]?.host, requests.at(-1)?.host], ['oauth2.googleapis.com', 'sheets.googleapis.com'])
     assert.equal(requests.at(-1)?.headers['authorization'], 'Bearer new-access-token')
   })
+
+  test('Extensible Webhook: renews the token at the URL of the user', async () => {
+    answerTokens(/^login\.example\.com\/token/, {})
+    const subscription = { action: 'send', mapping: { url: 'https://api.example.com/events', method: 'POST', data: { plan: 'pro' } } }
+    const first = await send('actions-webhook-extensible', {
+      settings: { tokenUrl: 'https://login.example.com/token', oauth: OAUTH },
+      subscription,
+    })
+    const asked = new URLSearchParams(first[0]?.body)
+    assert.deepEqual(
+      [first[0]?.host, asked.get('grant_type'), asked.get('refresh_token')],
+      ['login.example.com', 'refresh_token', OAUTH.refreshToken],
+    )
+    assert.deepEqual(
+      [first[1]?.host, first[1]?.headers['authorization'], first[1]?.body],
+      ['api.example.com', 'Bearer new-access-token', '{"plan":"pro"}'],
+    )
+  })
 })
 
 describe('Integrations that write files for Segment to upload, unless a flag tells them not to', () => {

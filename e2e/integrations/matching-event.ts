@@ -70,8 +70,20 @@ const VALUES: readonly [name: RegExp, value: unknown][] = [
   [/computation_?class$/i, 'audience'],
 ]
 
-/** Null if no event matches the expression. `fields` are part of the event, whatever the mapping reads. */
-export function matchingEvent(subscribe: string, mapping: Json, action: CatalogAction | undefined, fields: Json = {}): Json | null {
+export interface EventDetails {
+  /** Part of the event, whatever the mapping reads. */
+  fields?: Json
+  /** The path of what the event does not contain, although the mapping reads it. */
+  without?: readonly string[]
+}
+
+/** Null if no event matches the expression. */
+export function matchingEvent(
+  subscribe: string,
+  mapping: Json,
+  action: CatalogAction | undefined,
+  { fields = {}, without = [] }: EventDetails = {},
+): Json | null {
   const parsed = parseFql(subscribe)
   const base = JSON.stringify(mapping).includes('$.context.personas') ? merged(BASE_EVENT, AUDIENCE) : BASE_EVENT
   for (const type of TYPES) {
@@ -81,6 +93,8 @@ export function matchingEvent(subscribe: string, mapping: Json, action: CatalogA
     const filled = structuredClone(event)
     fill(filled, mapping, objectField(action?.fields), '')
     const whole = validate(parsed, filled) ? filled : event
+    const [last = ''] = without.slice(-1)
+    delete (getAt(whole, without.slice(0, -1)) as Json)[last]
     return inForm(whole)
   }
   return null

@@ -56,7 +56,10 @@ test('a refresh token that replaces another one is stored: after a restart it is
   const wiring = await wire(service, {
     type: 'integration',
     integration: 'actions-webhook-extensible',
-    settings: { oauth: { clientId: new URL(receiver.url).origin, clientSecret: 'client-secret', refreshToken: 'refresh-token-0' } },
+    settings: {
+      tokenUrl: receiver.url,
+      oauth: { clientId: new URL(receiver.url).origin, clientSecret: 'client-secret', refreshToken: 'refresh-token-0' },
+    },
     subscriptions: [
       { name: 'Send', action: 'send', subscribe: 'type = "track"', mapping: { url: receiver.url, method: 'POST' }, enabled: true },
     ],

@@ -2,6 +2,7 @@
 // Names and descriptions are Segment's (quoted-text.ts). The pages are short: `switchyard catalog show --json` prints
 // the mappings of presets and the nested fields.
 
+import { countsOf } from '../../e2e/integrations/seen/counts.ts'
 import {
   type CatalogAction,
   type CatalogAuth,
@@ -47,15 +48,14 @@ export async function integrationPages(): Promise<IntegrationPage[]> {
 }
 
 function indexText(entries: readonly CatalogEntry[]): string {
-  const working = entries.filter(({ problem }) => problem === null)
-  const audiences = working.filter(({ needs }) => needs !== null)
+  const { all, working, ordinary, ofAudiences } = countsOf(entries)
   return [
     heading('Integrations', SOURCE),
-    `Switchyard can send to ${working.length - audiences.length} tools with Segment’s own open-source integrations, and to ${audiences.length} more if your messages say who is in an audience. [Send events to your tools](../guide/integrations.md) shows how to add one, and what happens to a message that is sent to it.`,
+    `Switchyard can send to ${ordinary} tools with Segment’s own open-source integrations, and to ${ofAudiences} more if your messages say who is in an audience. [Send events to your tools](../guide/integrations.md) shows how to add one, and what happens to a message that is sent to it.`,
     '',
     `The names, descriptions and code of the integrations come from the npm package [\`@segment/action-destinations\`](https://github.com/segmentio/action-destinations), which Segment publishes under the MIT licence. The names are trademarks of their owners.`,
     '',
-    `The other ${entries.length - working.length} do not work outside of Segment. Their pages say why. \`npm run coverage:integrations\` prints these numbers, and compares the requests of each integration with those of Segment’s library.`,
+    `The other ${all - working} do not work outside of Segment. Their pages say why. \`npm run coverage:integrations\` prints these numbers, and compares the requests of each integration with those of Segment’s library.`,
     '',
     table(
       ['Integration', 'Slug', 'Auth', 'Actions', 'Presets'],

@@ -9,10 +9,10 @@ import { startService } from '../../system/service.ts'
 import { eventually } from '../../system/signals.ts'
 import { type Delivery, type Reachable, wire } from '../../system/wiring.ts'
 import { STARVED } from '../compare-requests.ts'
+import { fillInForm } from '../form/fill-in-form.ts'
 import { type GatewayRequest, startGateway } from '../gateway/recording-gateway.ts'
 import { actionsOf } from '../seen/seen-actions.ts'
 import { EVENT_TIME, type PublishedFact } from './facts/published-fact.ts'
-import { fillInForm } from './fill-in-form.ts'
 import { requestDifferences } from './request-differences.ts'
 
 export interface CheckedFact {

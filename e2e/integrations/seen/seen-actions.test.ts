@@ -1,8 +1,11 @@
 // The record of actions that were seen to work: it names actions of the catalogue only, and what is no longer seen is noticed.
 
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { readIntegration } from '@switchyard/integrations/catalog'
+import { readCatalog, readIntegration } from '@switchyard/integrations/catalog'
+import { countsOf } from './counts.ts'
 import { checkSeen, readSeen } from './seen-actions.ts'
 
 test('every action in the record exists', async () => {
@@ -20,4 +23,24 @@ test('every action in the record exists', async () => {
 test('an action that is recorded and no longer seen is an error; a new one is not', () => {
   checkSeen('published', new Map([['actions-slack', ['postToChannel', 'anotherAction']]]))
   assert.throws(() => checkSeen('published', new Map([['actions-slack', []]])), /no longer seen to work/)
+})
+
+test('the documentation and the dashboard repeat the numbers of npm run coverage:integrations', async () => {
+  const { ordinary, working, all } = countsOf(await readCatalog())
+  const root = join(import.meta.dirname, '..', '..', '..')
+  const files = [
+    'README.md',
+    ...globSync('docs/{*.md,guide/*.md,operations/*.md}', { cwd: root }),
+    'packages/dashboard/src/pages/catalog/catalog.tsx',
+  ]
+  const numbers = files.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/(?<![\d+])(\d{3}) (?:of Segment's own )?(?:tools|integrations)\b/g)].map(
+      ([text, number]) => ({ file, text, number: Number(number) }),
+    ),
+  )
+  assert.ok(numbers.length >= 10, `${numbers.length} places`)
+  assert.deepEqual(
+    numbers.filter(({ number }) => ![ordinary, working, all].includes(number)),
+    [],
+  )
 })

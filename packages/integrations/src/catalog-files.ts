@@ -10,7 +10,15 @@ export const INDEX_FILE = 'index.json'
 /** Written last, so that a catalogue with a stamp is complete. */
 export const STAMP_FILE = 'stamp'
 
-const GENERATOR = ['generate-catalog.ts', 'field-schema.ts', 'definitions.ts', 'feature-flags.ts', 'host-settings.ts', 'known-problems.ts']
+const GENERATOR = [
+  'generate-catalog.ts',
+  'corrected-mappings.ts',
+  'field-schema.ts',
+  'definitions.ts',
+  'feature-flags.ts',
+  'host-settings.ts',
+  'known-problems.ts',
+]
 
 /** Changes with the version of the definitions and with the code of the generator. */
 export function currentStamp(): string {

@@ -154,9 +154,11 @@ test('integrations that do not work outside of Segment are marked, and each that
   const unavailable = integrations.filter(({ available }) => !available)
   assert.deepEqual(unavailable.map(({ slug }) => slug).sort(), [
     'actions-apolloio',
+    'actions-google-data-manager',
     'actions-noop',
     'actions-segment',
     'actions-segment-profiles',
+    'actions-twilio-messaging-omnichannel',
   ])
   for (const { slug, problem } of unavailable) assert.notEqual(problem, null, slug)
 })

@@ -90,8 +90,15 @@ export function registeredDefinitions(folder = definitionsFolder()): RegisteredD
   }))
 }
 
+/** Reads the default export of cheerio, which its versions since 1.0 do not have. The library accepts these versions, and npm installs them. */
+const READS_DEFAULT_OF_CHEERIO = 'engage-messaging-sendgrid'
+
 /** Throws what the definition throws, or an error if it is none. */
 export function loadDefinition(directory: string, folder = definitionsFolder()): Definition {
+  if (directory === READS_DEFAULT_OF_CHEERIO) {
+    const cheerio = createRequire(join(folder, directory, 'index.js'))('cheerio') as { default?: object }
+    cheerio.default ??= cheerio
+  }
   const { default: definition } = require(join(folder, directory)) as { default?: Partial<Definition> }
   if (typeof definition?.slug !== 'string' || typeof definition.name !== 'string' || typeof definition.actions !== 'object')
     throw new Error('the module does not export a definition with slug, name and actions')

@@ -2,9 +2,16 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
+import { require } from './definitions.ts'
 import { errors, integrationOf, MESSAGE, type Request, runSend } from './fixtures/integrations.ts'
 import { answerJson, startTool } from './fixtures/tool.ts'
 import type { StepResult } from './integration.ts'
+
+/** The library's multi-status answer. */
+interface Reported {
+  pushErrorResponse(response: object): void
+  pushSuccessResponse(response: object): void
+}
 
 const post = (url: string) => (request: Request) => request(url, { method: 'POST', json: { a: 1 } })
 
@@ -52,6 +59,25 @@ test('a connection that is reset is a failure of the network, before and after t
   const second = await runSend(integrationOf({ perform: post(during.url) }))
   assert.equal(second.results[0]?.kind, 'network')
   assert.deepEqual([second.requests[0]?.status, second.requests[0]?.responseStart], [200, 'the start'])
+})
+
+test('an error that an action reports for a single message as it does for batches is a failure', async () => {
+  const { MultiStatusResponse } = require('@segment/actions-core') as { MultiStatusResponse: new () => Reported }
+  const reported = (report: (response: Reported) => void): Promise<StepResult> =>
+    resultOf(() => {
+      const response = new MultiStatusResponse()
+      report(response)
+      return response
+    })
+  const error = (status: number, errormessage: string) => (response: Reported) => response.pushErrorResponse({ status, errormessage })
+  assert.deepEqual(await reported(error(400, 'no such folder')), {
+    kind: 'status',
+    status: 400,
+    retryAfter: null,
+    message: 'no such folder',
+  })
+  assert.deepEqual(await reported(error(503, 'busy')), { kind: 'status', status: 503, retryAfter: null, message: 'busy' })
+  assert.deepEqual(await reported((response) => response.pushSuccessResponse({ status: 200, sent: {}, body: 'ok' })), { kind: 'success' })
 })
 
 test('the code of a network error is found in what caused the error', async () => {

@@ -159,6 +159,17 @@ export interface MultiStatus {
   body?: unknown
 }
 
+/**
+ * Some actions report what happened to a single message as they do for a batch, instead of throwing an error. The library does not look at it. Null if
+ * the message was accepted.
+ */
+export function reportedFailure(outputs: unknown, trace: RunTrace, position: number): Failure | null {
+  const output: unknown = Array.isArray(outputs) ? (outputs.at(-1) as { data?: unknown } | undefined)?.data : undefined
+  if (!classNames(output).has('MultiStatusResponse')) return null
+  const response = (output as { getResponseAtIndex(index: number): { value(): MultiStatus } | undefined }).getResponseAtIndex(0)
+  return response === undefined ? null : batchFailure(response.value(), trace, position)
+}
+
 export function batchFailure(entry: MultiStatus | undefined, trace: RunTrace, position: number): Failure | null {
   const status = entry?.status
   if (typeof status !== 'number')

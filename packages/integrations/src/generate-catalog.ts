@@ -5,6 +5,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import type { CatalogAction, CatalogAuth, CatalogEntry, CatalogIntegration, CatalogPreset, FieldSchema, ObjectSchema } from './catalog.ts'
 import { CATALOG_FOLDER, currentStamp, INDEX_FILE, STAMP_FILE } from './catalog-files.ts'
+import { correctedFields, correctedMapping } from './corrected-mappings.ts'
 import {
   type ActionDefinition,
   type Definition,
@@ -87,9 +88,13 @@ function integrationOf(definition: Definition, directory: string, segmentId: str
   const { scheme = 'none' } = definition.authentication ?? {}
   // `oauth-managed`: Segment's app has one OAuth app for all of its users. Here, it takes an app of the user, as `oauth2`.
   const auth: CatalogAuth = scheme === 'oauth-managed' ? 'oauth2' : scheme
-  const actions = Object.entries(definition.actions).map(([slug, action]) => actionOf(slug, action))
+  const actions = Object.entries(definition.actions).map(([slug, action]) =>
+    actionOf(slug, { ...action, fields: correctedFields(definition.slug, action.fields) }),
+  )
   // Some presets are for plug-ins of Segment's browser library, which are not in this package.
-  const presets = (definition.presets ?? []).filter((preset) => Object.hasOwn(definition.actions, preset.partnerAction)).map(presetOf)
+  const presets = (definition.presets ?? [])
+    .filter((preset) => Object.hasOwn(definition.actions, preset.partnerAction))
+    .map((preset) => presetOf(preset, definition))
   const settings = settingsOf(definition)
   return {
     slug: definition.slug,
@@ -228,12 +233,13 @@ function internalFields({ syncMode, hooks }: ActionDefinition): Record<string, F
   return fields
 }
 
-function presetOf(preset: Preset): CatalogPreset {
+function presetOf(preset: Preset, { slug, actions }: Definition): CatalogPreset {
+  const { fields } = actions[preset.partnerAction] as ActionDefinition
   return {
     name: preset.name,
     action: preset.partnerAction,
     subscribe: preset.type === 'automatic' ? preset.subscribe : `type = "${preset.eventSlug.endsWith('_identify') ? 'identify' : 'track'}"`,
-    mapping: preset.mapping ?? {},
+    mapping: correctedMapping(slug, fields, preset.mapping ?? {}),
     type: preset.type,
   }
 }

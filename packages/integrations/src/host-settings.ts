@@ -18,6 +18,8 @@ export interface HostSettings {
   constants?: Readonly<Record<string, string>>
   /** Where access tokens are renewed, for code that asks for it. */
   tokenUrl?: string
+  /** The setting with that URL, for code that reads it from what users enter about their OAuth server in Segment's app. */
+  tokenUrlSetting?: string
 }
 
 const secret = (title: string, description: string): FieldSchema => ({ title, description, type: 'string', writeOnly: true })
@@ -69,17 +71,36 @@ export const HOST_SETTINGS: Readonly<Record<string, HostSettings>> = {
     required: ['developerToken'],
     env: { ACTIONS_MS_BING_ADS_AUDIENCES_DEVELOPER_TOKEN: 'developerToken' },
   },
+  'actions-webhook-extensible': {
+    settings: {
+      tokenUrl: {
+        title: 'Token URL',
+        description: 'The URL at which your OAuth server issues access tokens.',
+        type: 'string',
+        format: 'uri',
+      },
+    },
+    required: ['tokenUrl'],
+    tokenUrlSetting: 'tokenUrl',
+  },
   'actions-s3': { ...AWS, replaced: { iam_role_arn: NO_ROLE, iam_external_id: NO_ROLE } },
   'actions-s3-csv': { ...AWS, replaced: { iam_role_arn: NO_ROLE, iam_external_id: NO_ROLE } },
 }
 
 /** The settings that the code of the definition gets: without ours, `oauth` and `features`, and with what replaces those that it requires and we do not. */
 export function definitionSettings(slug: string, settings: Readonly<JsonObject>): JsonObject {
-  const { settings: ours = {}, replaced = {} } = hostSettings(slug)
+  const { settings: ours = {}, replaced = {}, tokenUrlSetting } = hostSettings(slug)
   const own = Object.entries(settings).filter(
     ([name, value]) => name !== 'oauth' && name !== FEATURES_SETTING && !Object.hasOwn(ours, name) && !isReplaced(value, replaced[name]),
   )
-  return { ...replaced, ...Object.fromEntries(own) }
+  const server = tokenUrlSetting === undefined ? {} : { dynamicAuthSettings: oauthServer(settings, tokenUrlSetting) }
+  return { ...replaced, ...Object.fromEntries(own), ...server }
+}
+
+/** In the form in which Segment's app saves it. Without a refresh token, a token is requested with the client's credentials alone. */
+function oauthServer(settings: Readonly<JsonObject>, tokenUrlSetting: string): JsonObject {
+  const type = valueAt(settings, 'oauth.refreshToken') === null ? 'clientCredentials' : 'authCode'
+  return { oauth: { type, refreshTokenServerUrl: settings[tokenUrlSetting] ?? null } }
 }
 
 /** An empty setting counts as missing. */

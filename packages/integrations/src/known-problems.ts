@@ -4,22 +4,31 @@
 const SEGMENT_EVENTS = 'It sends nothing by itself: it returns events for Segment to process.'
 
 export const PROBLEMS: Readonly<Record<string, string>> = {
+  'actions-amazon-eventbridge':
+    'It writes to an event source of the AWS partner segment.com, which only the AWS account of Segment may do.',
   'actions-apolloio':
     'It sends to an address and with a secret that only Segment has. Without them it posts to the home page of Apollo.io.',
   'actions-braze-cohorts': 'It needs a Braze partner key that only Segment has.',
   'actions-display-video-360': 'It uploads users as a data partner of Google, with an ID that only Segment has.',
   'actions-dotdigital-audiences': 'It needs a Dotdigital partner token that only Segment has.',
   'actions-dynamic-yield-audiences': 'It needs a Dynamic Yield client secret that only Segment has.',
+  'actions-google-data-manager': 'It sends nothing: the code of its actions is empty.',
   'actions-noop': 'It sends nothing.',
   'actions-segment': SEGMENT_EVENTS,
   'actions-segment-profiles': SEGMENT_EVENTS,
+  'actions-twilio-messaging-omnichannel': 'It sends nothing: the code of its action is a placeholder. Use Twilio Messaging instead.',
   'actions-twilio-studio': 'It looks up the phone number of each user at Segment’s profile service.',
-  'actions-webhook-extensible':
-    'It cannot renew access tokens, because only Segment can fill in the setting for the token URL. Use a webhook instead.',
 }
 
 /** Messages would count as delivered, although no tool got them. The others with a problem fail with a reason, and can be previewed. */
-const UNAVAILABLE: ReadonlySet<string> = new Set(['actions-apolloio', 'actions-noop', 'actions-segment', 'actions-segment-profiles'])
+const UNAVAILABLE: ReadonlySet<string> = new Set([
+  'actions-apolloio',
+  'actions-google-data-manager',
+  'actions-noop',
+  'actions-segment',
+  'actions-segment-profiles',
+  'actions-twilio-messaging-omnichannel',
+])
 
 const AUDIENCE =
   'It needs messages that say who entered or left an audience, and for most tools the ID of the audience there. Segment computes audiences; Switchyard does not, so your own messages and mappings must contain them.'

@@ -7,7 +7,7 @@ import { compiledMapping, TooMuch, useCompiled } from './bounded-mapping.ts'
 import type { CompiledMapping } from './compiled-mapping.ts'
 import { type Definition, SYNC_MODE_FIELD } from './definitions.ts'
 import { constantsIn, failureIn, libraryField, type Page, pageOf } from './dynamic-fields/choices.ts'
-import { batchFailure, type Failure, failed, failureOf, type MultiStatus, timedOut } from './failures.ts'
+import { batchFailure, type Failure, failed, failureOf, type MultiStatus, reportedFailure, timedOut } from './failures.ts'
 import { featuresOf } from './feature-flags.ts'
 import { definitionSettings, hostSettings } from './host-settings.ts'
 import { type HostValues, hostValuesOf, withHostValues } from './host-values.ts'
@@ -97,8 +97,8 @@ export class LoadedIntegration implements Integration {
         )
         const [event] = events as [JsonObject]
         if (events.length === 1) {
-          await this.#destination.executeAction(step.action, { ...input, event })
-          return [null]
+          const outputs = await this.#destination.executeAction(step.action, { ...input, event })
+          return [reportedFailure(outputs, trace, positions[0] as number)]
         }
         const entries = await this.#destination.executeBatch(step.action, { ...input, events }).catch(nullIfTooMuch)
         // Nothing was sent: one message reads too much, which must not fail the others.

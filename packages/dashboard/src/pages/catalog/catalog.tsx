@@ -166,8 +166,8 @@ export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onI
       <Stack align="flex-start" gap="sm" maw={640}>
         <SectionTitle id="install">The integrations are not installed</SectionTitle>
         <Text size="sm">
-          About 170 integrations, such as Slack, Amplitude and Kafka, are in a separate package of about 100 MB. The service downloads it
-          from the npm registry once, without a restart. Webhooks work without it.
+          170 integrations, such as Slack, Amplitude and Kafka, are in a separate package of about 100 MB. The service downloads it from the
+          npm registry once, without a restart. Webhooks work without it.
         </Text>
         {error !== null && !isBusy && (
           <Alert color="red" variant="light" role="alert" title="The installation failed">

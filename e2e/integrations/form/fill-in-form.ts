@@ -15,25 +15,33 @@ import {
   subscriptionOf,
   subscriptionProblems,
 } from '../../../packages/dashboard/src/kinds/integration/subscription-draft.ts'
-import type { PublishedFact } from './facts/published-fact.ts'
+
+/** What a user chooses and types. Without an action: all automatic presets. */
+export interface Typed {
+  /** By the key of the field: `apiKey`, or `oauth.accessToken`. The rest keeps its default. */
+  settings: Readonly<Record<string, unknown>>
+  action?: string
+  subscribe?: string
+  mapping?: Readonly<Record<string, unknown>>
+}
 
 /** Fails if the form would not accept it. Without the sources, which the test adds. */
-export function fillInForm(integration: CatalogIntegration, fact: PublishedFact): Record<string, unknown> {
+export function fillInForm(integration: CatalogIntegration, typed: Typed): Record<string, unknown> {
   const definition = integration as unknown as Definition
   const schema = { slug: definition.slug, schema: definition.settings, storedSecrets: [] }
   const empty = newIntegration(schema)
-  const draft = { ...empty, name: definition.name, settings: typed(definition, empty.settings, fact.settings) }
-  const subscriptions = subscriptionsOf(definition, fact)
+  const draft = { ...empty, name: definition.name, settings: filledIn(definition, empty.settings, typed.settings) }
+  const subscriptions = subscriptionsOf(definition, typed)
   const problems = {
     ...Object.fromEntries(integrationProblems(schema, draft)),
     ...Object.fromEntries(subscriptionProblems(definition, subscriptions)),
   }
-  assert.deepEqual(problems, {}, `${fact.integration}: the form refuses it`)
+  assert.deepEqual(problems, {}, `${integration.slug}: the form refuses it`)
   const { sourceIds: _, ...body } = createBodyOf(schema, draft)
   return { ...body, subscriptions: subscriptions.map(subscriptionOf) }
 }
 
-function typed({ settings }: Definition, draft: SettingsDraft, given: PublishedFact['settings']): SettingsDraft {
+function filledIn({ settings }: Definition, draft: SettingsDraft, given: Typed['settings']): SettingsDraft {
   const fields = settingFields(settings, { ...draft.values, ...given })
   const isSecret = (key: string): boolean => {
     const field = fields.find((each) => each.key === key)
@@ -48,7 +56,7 @@ function typed({ settings }: Definition, draft: SettingsDraft, given: PublishedF
   }
 }
 
-function subscriptionsOf(definition: Definition, { action: slug, subscribe, mapping = {} }: PublishedFact): SubscriptionDraft[] {
+function subscriptionsOf(definition: Definition, { action: slug, subscribe, mapping = {} }: Typed): SubscriptionDraft[] {
   if (slug === undefined) {
     const presets = definition.presets.filter(({ type }) => type === 'automatic')
     return presets.map((preset, at) => presetDraft(definition, preset, `preset ${at}`))
