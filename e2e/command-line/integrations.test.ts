@@ -123,7 +123,10 @@ suite('Integrations on the command line', { concurrency: 2 }, () => {
       '--subscriptions-file',
       path('s.yaml', SUBSCRIPTIONS),
     ]
-    for (const args of [['destinations', 'create', 'amplitude', ...AMPLITUDE, '--set', 'endpoint=europe'], slack]) {
+    // Its keys are settings of ours, beside those of the definition.
+    const keys = ['--set', 'awsAccessKeyId=very-secret-id', '--set', 'awsSecretAccessKey=very-secret-access-key']
+    const kinesis = ['destinations', 'create', 'kinesis', '--integration', 'actions-aws-kinesis', ...keys]
+    for (const args of [['destinations', 'create', 'amplitude', ...AMPLITUDE, '--set', 'endpoint=europe'], slack, kinesis]) {
       const made = await switchyardWith(KEYS, one, ...args)
       assert.equal(made.code, 0, made.stderr)
     }
@@ -131,7 +134,8 @@ suite('Integrations on the command line', { concurrency: 2 }, () => {
     assert.equal((await switchyard(one, 'export', file)).code, 0)
     const text = readFileSync(file, 'utf8')
     assert.doesNotMatch(text, /very-secret|sub_/)
-    for (const part of ['type: integration', '${AMPLITUDE_APIKEY}', '${SLACK_ORDERS_URL}', 'endpoint: europe', '$${properties.total}'])
+    const parts = ['type: integration', '${AMPLITUDE_APIKEY}', '${SLACK_ORDERS_URL}', 'endpoint: europe', '$${properties.total}']
+    for (const part of [...parts, '${KINESIS_AWSACCESSKEYID}', '${KINESIS_AWSSECRETACCESSKEY}'])
       assert.ok(text.includes(part), `${part} in\n${text}`)
     assert.doesNotMatch(text, /timeoutMs|urls/)
     const dry = await switchyard(one, 'apply', file, '--dry-run')
@@ -140,7 +144,13 @@ suite('Integrations on the command line', { concurrency: 2 }, () => {
     await using two = await startService()
     const missing = await switchyard(two, 'apply', file)
     assert.match(missing.stderr, /settings\.apiKey: the environment variable AMPLITUDE_APIKEY is not set/)
-    const variables = { AMPLITUDE_APIKEY: 'very-secret-api-key', AMPLITUDE_SECRETKEY: 'very-secret-key', SLACK_ORDERS_URL: SLACK_URL }
+    const variables = {
+      AMPLITUDE_APIKEY: 'very-secret-api-key',
+      AMPLITUDE_SECRETKEY: 'very-secret-key',
+      SLACK_ORDERS_URL: SLACK_URL,
+      KINESIS_AWSACCESSKEYID: 'very-secret-id',
+      KINESIS_AWSSECRETACCESSKEY: 'very-secret-access-key',
+    }
     const applied = await switchyardWith(variables, two, 'apply', file)
     assert.equal(applied.code, 0, applied.stderr)
     assert.doesNotMatch(applied.stdout, /very-secret/)
@@ -154,6 +164,7 @@ suite('Integrations on the command line', { concurrency: 2 }, () => {
       ])
     const [left, right] = [await asJson<Named[]>(one, 'destinations'), await asJson<Named[]>(two, 'destinations')]
     assert.deepEqual(new Set(plain(left).map(String)), new Set(plain(right).map(String)))
+    assert.deepEqual(right.find(({ name }) => name === 'kinesis')?.['secretSettings'], ['awsAccessKeyId', 'awsSecretAccessKey'])
 
     // A new secret, a removed setting and a changed mapping are changes; ids stay.
     writeFileSync(file, text.replace(/\n +endpoint: europe/, '').replace('channel: orders', 'channel: sales'))
