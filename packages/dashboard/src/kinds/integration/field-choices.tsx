@@ -165,7 +165,7 @@ function LoadButtons({ title, tool, loading: { choices, nextPage, problem, isLoa
           variant="default"
           loading={isLoading}
           onClick={() => void load(undefined)}
-          aria-label={`Load ${title} from ${tool.name}`}
+          aria-label={`Load from ${tool.name}: ${title}`}
         >
           Load from {tool.name}
         </Button>
@@ -175,7 +175,7 @@ function LoadButtons({ title, tool, loading: { choices, nextPage, problem, isLoa
             variant="default"
             disabled={isLoading}
             onClick={() => void load(nextPage)}
-            aria-label={`Load more ${title} from ${tool.name}`}
+            aria-label={`Load more: ${title}`}
           >
             Load more
           </Button>
