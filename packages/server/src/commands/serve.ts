@@ -102,7 +102,11 @@ async function runSeveral(processes: number, { host, port, log: level }: Config,
 }
 
 async function run(config: Config, warnings: readonly string[], json: boolean, supervised: Supervised | null): Promise<ExitCode> {
-  const [{ createApp, StartProblem, StoreProblem }, { createLog }] = await Promise.all([import('../app.ts'), import('../logging/log.ts')])
+  const [{ createApp, StartProblem, StoreProblem }, { createLog }, { releaseMemoryWhenIdle }] = await Promise.all([
+    import('../app.ts'),
+    import('../logging/log.ts'),
+    import('../timing/idle-memory.ts'),
+  ])
   const log = createLog(config.log, { fields: supervised && { process: supervised.index } })
   for (const warning of warnings) log.warn(warning)
   const giveUp = new AbortController()
@@ -165,6 +169,7 @@ async function run(config: Config, warnings: readonly string[], json: boolean, s
   if (supervised?.announces !== false)
     process.stdout.write(json ? `${JSON.stringify(startFacts(app, config))}\n` : startMessage(app, config))
   log.info({ url: app.url }, 'listening')
+  releaseMemoryWhenIdle()
   return await stopped
 }
 

@@ -1,6 +1,7 @@
 // The program of a sender thread.
 
 import { parentPort, workerData } from 'node:worker_threads'
+import { releaseMemoryWhenIdle } from '../../timing/idle-memory.ts'
 import { servePackets } from '../link/serve-packets.ts'
 import type { ThreadOptions } from '../link/thread-channel.ts'
 import { Executor } from './executor.ts'
@@ -20,3 +21,4 @@ const receive = servePackets({
   close: () => port.close(),
 })
 port.on('message', receive)
+releaseMemoryWhenIdle()

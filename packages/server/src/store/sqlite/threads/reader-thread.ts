@@ -2,6 +2,7 @@
 // answer comes from one snapshot.
 
 import { parentPort, workerData } from 'node:worker_threads'
+import { releaseMemoryWhenIdle } from '../../../timing/idle-memory.ts'
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import { DeletionReads } from '../../deletions/deletion-reads.ts'
 import { booksOf } from '../../history/books.ts'
@@ -82,4 +83,5 @@ if (parentPort !== null) {
       port.close()
     })
   })
+  releaseMemoryWhenIdle()
 }

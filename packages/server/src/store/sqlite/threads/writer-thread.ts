@@ -2,6 +2,7 @@
 // (group-writer.ts). It copies the write-ahead log into the file when the log has become long.
 
 import { parentPort, workerData } from 'node:worker_threads'
+import { releaseMemoryWhenIdle } from '../../../timing/idle-memory.ts'
 import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING, scheduleMark } from '../../encoding/schedule-mark.ts'
 import { createCommands } from '../commands/commands.ts'
 import type { Answered, AnsweredGroup, Group, WriterCommand, WriterStart } from '../commands/protocol.ts'
@@ -77,6 +78,7 @@ if (parentPort !== null) {
     const lazy = Object.keys(commands).filter((kind) => commands[kind]?.lazy)
     const mark = scheduleMark(readSetting(database, SCHEDULE_SETTING), readSetting(database, SCHEDULE_WALL_SETTING))
     port.postMessage({ ok: true, seed, scheduleMark: mark, lazy } satisfies WriterStart)
+    releaseMemoryWhenIdle()
   } catch (error) {
     const problem = openProblem(error, options.path)
     port.postMessage({ ok: false, problem: problem instanceof StoreProblem, message: (problem as Error).message } satisfies WriterStart)
