@@ -78,6 +78,8 @@ export async function startService(
   const startedAtMs = nowMs()
   const env = {
     PATH: process.env.PATH,
+    // Set by scripts/run.mjs, which also starts the service of a user.
+    ...(process.env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
     NODE_ENV: 'production',
     SWITCHYARD_PORT: '0',
     SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
