@@ -99,12 +99,10 @@ await using service = await startService({
   env: { SWITCHYARD_INTEGRATIONS_GATEWAY: `127.0.0.1:${port}`, SWITCHYARD_INTEGRATIONS_CA: authorityFile },
 })
 
-async function throughService({ slug, settings, subscriptions, events }: IntegrationCase, batchSize: number): Promise<Run> {
+async function throughService({ slug, created, events }: IntegrationCase, batchSize: number): Promise<Run> {
   const wiring = await wire(service, {
-    type: 'integration',
-    integration: slug,
-    settings,
-    subscriptions: subscriptions.slice(0, 1),
+    ...created,
+    subscriptions: (created['subscriptions'] as unknown[]).slice(0, 1),
     maxInFlight: IN_FLIGHT,
     ...(batchSize > 1 && { batch: { size: batchSize, lingerMs: 50 } }),
   })

@@ -10,8 +10,9 @@ import {
 } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
 import { featuresOf } from '../../packages/integrations/src/feature-flags.ts'
-import { sampleMapping, sampleSettings } from '../../packages/integrations/src/fixtures/sample-settings.ts'
+import { sampleSettings, suggestedMapping, typedMapping } from '../../packages/integrations/src/fixtures/sample-settings.ts'
 import { definitionSettings, environmentOf } from '../../packages/integrations/src/host-settings.ts'
+import { fillInSubscriptions } from './form/fill-in-form.ts'
 import { matchingEvent } from './matching-event.ts'
 import { SPECIAL_CASES, type SpecialCase } from './special-cases.ts'
 
@@ -24,6 +25,8 @@ export interface IntegrationCase {
   /** What its subscriptions come from. */
   from: 'presets' | 'actions'
   settings: JsonObject
+  /** The body that creates the destination: the dashboard's form with its defaults, and what a user types. */
+  created: Readonly<Record<string, unknown>>
   /** What the library gets when it is called directly: what Segment's machines would give it instead of settings of ours. */
   direct: DirectValues
   subscriptions: readonly CaseSubscription[]
@@ -43,8 +46,11 @@ export interface CaseSubscription {
   name: string
   action: string
   subscribe: string
+  /** For the library: the preset, or the defaults of the action, and what a user types. */
   mapping: JsonObject
-  enabled: true
+  /** What a user types. */
+  typed: JsonObject
+  preset: CatalogPreset | null
 }
 
 /** The library cannot be compared with, because it needs a machine of Segment or more messages than one, or does not speak HTTP: the test that checks them instead. */
@@ -77,13 +83,14 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
   const subscription = (from: { name: string; subscribe: string }, slugOfAction: string, preset?: CatalogPreset): CaseSubscription => {
     const action = actions.find((candidate) => candidate.slug === slugOfAction) as CatalogAction
     const own = Object.entries(special.mapping ?? {}).filter(([field]) => field in action.fields.properties)
-    const mapping = { ...sampleMapping(action, preset), ...Object.fromEntries(own) }
+    const typed = { ...typedMapping(action, preset), ...Object.fromEntries(own) }
     return {
       name: preset === undefined ? from.name : `${from.name}, ${slugOfAction}`,
       action: slugOfAction,
       subscribe: from.subscribe,
-      mapping,
-      enabled: true,
+      mapping: { ...suggestedMapping(action, preset), ...typed },
+      typed,
+      preset: preset ?? null,
     }
   }
   const subscriptions: CaseSubscription[] =
@@ -109,7 +116,15 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
     // Fixed and in the past: the time of an event is compared too. The service takes it as it is, because there is no sentAt.
     return [{ position, event: { ...event, messageId: `${slug}-${position}`, timestamp: '2026-11-01T10:20:30.000Z' } }]
   })
-  const settings = { ...sampleSettings(integration), ...(auth.startsWith('oauth') && { oauth: OAUTH }), ...special.settings }
+  const given = { ...sampleSettings(integration), ...(auth.startsWith('oauth') && { oauth: OAUTH }), ...special.settings }
+  const created = fillInSubscriptions(
+    integration,
+    given,
+    subscriptions.map(({ typed, ...rest }) => ({ ...rest, mapping: typed })),
+  )
+  const settings = created['settings'] as JsonObject
+  const ofForm = created['subscriptions'] as readonly CaseSubscription[]
+  const ordered = subscriptions.map((each, at) => ({ ...each, mapping: inOrderOf(ofForm[at]?.mapping ?? {}, each.mapping) }))
   const batchActions = actions.filter(({ batch }) => batch).map((action) => action.slug)
   const { oauth } = settings as { oauth?: JsonObject }
   const direct = {
@@ -118,7 +133,14 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
     features: featuresOf(slug, settings),
   }
   const from = presets.length > 0 ? 'presets' : 'actions'
-  return { slug, name, directory, auth, from, settings, direct, subscriptions, events, batchActions }
+  return { slug, name, directory, auth, from, settings, created, direct, subscriptions: ordered, events, batchActions }
+}
+
+/** With the keys in the order of the form: bodies are compared as text, and some have the keys in the order of the mapping. */
+function inOrderOf(form: JsonObject, mapping: JsonObject): JsonObject {
+  return Object.fromEntries(
+    [...new Set([...Object.keys(form), ...Object.keys(mapping)])].flatMap((key) => (key in mapping ? [[key, mapping[key]]] : [])),
+  ) as JsonObject
 }
 
 function inOrder(actions: readonly CatalogAction[], first: readonly string[] = []): CatalogAction[] {
@@ -134,5 +156,7 @@ export function batchCase(integration: IntegrationCase): IntegrationCase[] {
     const at = kept.indexOf(subscriptions[position] as CaseSubscription)
     return at === -1 ? [] : [{ position: at, event }]
   })
-  return keptEvents.length === 0 ? [] : [{ ...integration, subscriptions: kept, events: keptEvents }]
+  const ofForm = integration.created['subscriptions'] as readonly { action: string }[]
+  const created = { ...integration.created, subscriptions: ofForm.filter(({ action }) => batchActions.includes(action)) }
+  return keptEvents.length === 0 ? [] : [{ ...integration, created, subscriptions: kept, events: keptEvents }]
 }

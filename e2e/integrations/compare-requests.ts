@@ -132,10 +132,9 @@ async function expectedOf(integration: IntegrationCase, library: Library, copies
 
 /** The deliveries of its events, in order, when they have ended. */
 async function deliver(service: Reachable, integration: IntegrationCase, copies: number): Promise<Delivery[]> {
-  const { slug, name, settings, subscriptions, events } = integration
+  const { created, events } = integration
   const batch = copies === 1 ? {} : { batch: { size: copies, lingerMs: LINGER_MS } }
-  const own = { type: 'integration', integration: slug, name, settings, subscriptions, retry: RETRY, ...batch }
-  const wiring: Wiring = await wire(service, own)
+  const wiring: Wiring = await wire(service, { ...created, retry: RETRY, ...batch })
   await wiring.send(events.flatMap(({ event }) => copiesOf(event, copies)))
   return await Promise.all(events.map(({ event }) => wiring.settled(event['messageId'] as string)))
 }

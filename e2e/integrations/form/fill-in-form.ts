@@ -2,11 +2,12 @@
 // the form itself, so that a default that it forgets is missing here too.
 
 import assert from 'node:assert/strict'
-import type { CatalogIntegration } from '@switchyard/integrations/catalog'
-import type { Definition } from '../../../packages/dashboard/src/kinds/integration/definition.ts'
+import type { CatalogIntegration, CatalogPreset } from '@switchyard/integrations/catalog'
+import type { JsonObject } from '@switchyard/protocol'
+import type { Action, Definition, Preset } from '../../../packages/dashboard/src/kinds/integration/definition.ts'
 import { createBodyOf, integrationProblems, newIntegration } from '../../../packages/dashboard/src/kinds/integration/integration-draft.ts'
 import { mappingDraftOf } from '../../../packages/dashboard/src/kinds/integration/mapping-draft.ts'
-import { type SettingsDraft, settingFields } from '../../../packages/dashboard/src/kinds/integration/settings-draft.ts'
+import { isJson, type SettingsDraft, settingFields } from '../../../packages/dashboard/src/kinds/integration/settings-draft.ts'
 import {
   actionDraft,
   actionOf,
@@ -25,18 +26,58 @@ export interface Typed {
   mapping?: Readonly<Record<string, unknown>>
 }
 
+/** A subscription that a user adds: a preset or an action, and what is typed. */
+export interface TypedSubscription {
+  preset: CatalogPreset | null
+  action: string
+  name: string
+  subscribe: string
+  /** Beside what the preset, or the defaults of the action, contain. */
+  mapping: JsonObject
+}
+
 /** Fails if the form would not accept it. Without the sources, which the test adds. */
 export function fillInForm(integration: CatalogIntegration, typed: Typed): Record<string, unknown> {
   const definition = integration as unknown as Definition
+  return filledInBody(definition, typed.settings, subscriptionsOf(definition, typed))
+}
+
+/** The same with any subscriptions. Of the settings, what the form does not show is left out. */
+export function fillInSubscriptions(
+  integration: CatalogIntegration,
+  settings: JsonObject,
+  subscriptions: readonly TypedSubscription[],
+): Record<string, unknown> {
+  const definition = integration as unknown as Definition
+  const { oauth, ...plain } = settings as { oauth?: JsonObject }
+  const ofOAuth = Object.entries(oauth ?? {}).map(([key, value]) => [`oauth.${key}`, value])
+  const given = { ...plain, ...Object.fromEntries(ofOAuth) } as Typed['settings']
+  const shown = new Map(settingFields(definition.settings, given).map(({ key, schema }) => [key, schema]))
+  const typed = Object.entries(given).flatMap(([key, value]) => {
+    const schema = shown.get(key)
+    return schema === undefined ? [] : [[key, isJson(schema) && typeof value === 'object' ? JSON.stringify(value) : value]]
+  })
+  const drafts = subscriptions.map(({ preset, action, name, subscribe, mapping }, at) => {
+    const found = actionOf(definition, action) as Action
+    const draft = preset === null ? actionDraft(found, `${at}`) : presetDraft(definition, preset as unknown as Preset, `${at}`)
+    return { ...draft, name, subscribe, mapping: { ...draft.mapping, ...mappingDraftOf(mapping, found.fields.properties) } }
+  })
+  return filledInBody(definition, Object.fromEntries(typed) as Typed['settings'], drafts)
+}
+
+function filledInBody(
+  definition: Definition,
+  given: Typed['settings'],
+  subscriptions: readonly SubscriptionDraft[],
+): Record<string, unknown> {
   const schema = { slug: definition.slug, schema: definition.settings, storedSecrets: [] }
   const empty = newIntegration(schema)
-  const draft = { ...empty, name: definition.name, settings: filledIn(definition, empty.settings, typed.settings) }
-  const subscriptions = subscriptionsOf(definition, typed)
+  const draft = { ...empty, name: definition.name, settings: filledIn(definition, empty.settings, given) }
   const problems = {
     ...Object.fromEntries(integrationProblems(schema, draft)),
     ...Object.fromEntries(subscriptionProblems(definition, subscriptions)),
   }
-  assert.deepEqual(problems, {}, `${integration.slug}: the form refuses it`)
+  assert.deepEqual(problems, {}, `${definition.slug}: the form refuses it`)
   const { sourceIds: _, ...body } = createBodyOf(schema, draft)
   return { ...body, subscriptions: subscriptions.map(subscriptionOf) }
 }

@@ -25,6 +25,16 @@ test('an action that is recorded and no longer seen is an error; a new one is no
   assert.throws(() => checkSeen('published', new Map([['actions-slack', []]])), /no longer seen to work/)
 })
 
+test('every integration that counts as working was seen to send, and these are at least 200', async () => {
+  const seen = readSeen()
+  const working = (await readCatalog()).filter(({ problem }) => problem === null)
+  assert.deepEqual(
+    working.map(({ slug }) => slug).filter((slug) => !Object.hasOwn(seen, slug)),
+    [],
+  )
+  assert.ok(working.length >= 200, `${working.length}`)
+})
+
 test('the documentation and the dashboard repeat the numbers of npm run coverage:integrations', async () => {
   const { ordinary, working, all } = countsOf(await readCatalog())
   const root = join(import.meta.dirname, '..', '..', '..')
