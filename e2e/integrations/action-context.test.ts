@@ -2,8 +2,13 @@
 // integrations fail or behave differently. The tool that answers is a recording gateway.
 
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { type Service, startService } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 import { type Wiring, wire } from '../system/wiring.ts'
 import { type Gateway, startGateway } from './gateway/recording-gateway.ts'
 
@@ -252,4 +257,60 @@ test('a feature flag can be overridden per destination; one that the integration
     wiring.change({ settings: { features: { 'no-such-flag': true } } }),
     /settings\.features\.no-such-flag.*is not a setting/s,
   )
+})
+
+test('Twilio Studio: one execution for a user in the cooling-off period, also after the service was killed', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-state-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const executions = (): number => gateway.requests().filter(({ path }) => path.endsWith('/Executions')).length
+  const before = executions()
+  let failures = 1
+  gateway.answer = ({ path }) => {
+    const answer = { headers: { 'content-type': 'application/json' } }
+    if (!path.includes('/external_ids')) return { ...answer, body: '{"sid":"FN1"}' }
+    // The first lookup fails: what the action has set until then is not kept, so that the message can be retried.
+    if (failures-- > 0) return { ...answer, status: 500, body: '{}' }
+    return { ...answer, body: JSON.stringify({ data: [{ id: '+15550100', created_at: '2026-01-01T00:00:00Z' }] }) }
+  }
+  const settings = { accountSid: 'AC1', authToken: 'sample-token', spaceId: 'spa_1', profileApiAccessToken: 'sample-token' }
+  const identifiers = { userId: { '@path': '$.userId' }, eventType: { '@path': '$.type' } }
+  const mapping = { flowSid: 'FW1', from: '+15550199', coolingOffPeriod: 3_600, ...identifiers }
+  const subscription = { name: 'Trigger', action: 'triggerStudioFlow', subscribe: 'type = "identify"', mapping }
+  const start = (): Promise<Service> => startService({ env: gateway.env, folder })
+  const identify = (messageId: string, userId: string): object => ({ type: 'identify', messageId, userId })
+
+  const first = await start()
+  const current = { url: first.url, api: first.api }
+  const wiring = await wire(current, {
+    type: 'integration',
+    integration: 'actions-twilio-studio',
+    settings,
+    retry: RETRY,
+    subscriptions: [subscription],
+  })
+  const sent = async (ids: readonly string[], userId: string): Promise<string[]> => {
+    await wiring.send(ids.map((id) => identify(id, userId)))
+    return (await Promise.all(ids.map((id) => wiring.settled(id)))).map(({ state }) => state).sort()
+  }
+  // A preview keeps nothing.
+  await first.api(`/destinations/${wiring.destinationId}/preview`, { method: 'POST', body: { message: identify('preview', 'jane') } })
+  assert.deepEqual(await sent(['studio-1'], 'jane'), ['delivered'])
+  assert.equal(failures < 0, true, 'the lookup was retried')
+  assert.deepEqual(await sent(['studio-2', 'studio-3'], 'jane'), ['failed', 'failed'])
+  assert.deepEqual(await sent(['studio-4', 'studio-5'], 'joe'), ['delivered', 'failed'])
+  assert.equal(executions() - before, 2)
+  process.kill(first.pid, 'SIGKILL')
+  await first[Symbol.asyncDispose]()
+
+  await using again = await start()
+  Object.assign(current, { url: again.url, api: again.api })
+  assert.deepEqual(await sent(['studio-6'], 'jane'), ['failed'])
+  assert.equal(executions() - before, 2)
+  // What is kept of a user is deleted with the user. A host forgets it when it reads the stored entries the next time.
+  await again.api('/deletions', { method: 'POST', body: { userIds: ['joe'] } })
+  await eventually(
+    async () => await sent([`studio-${randomUUID()}`], 'joe'),
+    ([state]) => state === 'delivered',
+  )
+  assert.equal(executions() - before, 3)
 })

@@ -10,6 +10,8 @@ export interface Integration {
   readonly erase: ((message: JsonObject, options: RunOptions) => Promise<RunResult>) | null
   /** The actions that read or set values that the actions of one message share, so that they run one after the other; missing: none. */
   readonly transactional?: ReadonlySet<string>
+  /** The actions that keep values for later messages; missing: none. */
+  readonly stateful?: ReadonlySet<string>
   /** Asks the tool which values a field of an action can have. Never rejects. */
   choices?(lookup: FieldLookup, options: RunOptions): Promise<FoundChoices>
 }
@@ -62,6 +64,27 @@ export interface RunOptions {
   renewsTokens?: boolean
   /** For each message, what the actions for it share. With these, messages run one by one unless the mapping asks for batches, which share nothing. */
   transactions?: readonly Transaction[]
+  /** What the action keeps for later messages. Missing: it keeps nothing. */
+  state?: ActionState
+}
+
+/** The entries of one subscription. */
+export interface ActionState {
+  get(key: string): string | undefined
+  /** Other runs see the entry at once. `undo` takes it back, if it was not replaced. */
+  set(key: string, value: string, ttlMs: number): { entry: StateEntry; undo: () => void }
+}
+
+export interface StateEntry {
+  key: string
+  value: string
+  setAtMs: number
+  expiresAtMs: number
+}
+
+export interface KeptEntry extends StateEntry {
+  /** The message whose run left it; null for a batch of several. */
+  position: number | null
 }
 
 /** Values that an action leaves for those that run after it for the same message, such as the id of a record that it created. */
@@ -74,6 +97,8 @@ export interface RunResult {
   requests: readonly RecordedRequest[]
   /** What the integration logged, with secrets removed; null if nothing. */
   logs: string | null
+  /** What was kept for later messages; missing if nothing. */
+  state?: readonly KeptEntry[]
 }
 
 export type StepResult =

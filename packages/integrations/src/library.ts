@@ -35,6 +35,7 @@ export interface ActionInput {
   subscriptionMetadata: object
   features: object
   transactionContext: object
+  stateContext?: object | undefined
   statsContext: object
   logger: object
   signal: AbortSignal

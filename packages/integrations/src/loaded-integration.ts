@@ -2,6 +2,7 @@
 // deadline, copies of everything that the action could change, and new access tokens.
 
 import type { JsonObject } from '@switchyard/protocol'
+import { StateDraft } from './action-state.ts'
 import { batches } from './batching.ts'
 import { compiledMapping, TooMuch, useCompiled } from './bounded-mapping.ts'
 import type { CompiledMapping } from './compiled-mapping.ts'
@@ -35,11 +36,22 @@ const MAX_PARALLEL = 8
 /** Most actions work without it; a few do not. */
 const NO_STATS = { observe() {}, _name() {}, _tags() {}, incr() {}, set() {}, histogram() {} }
 
+interface Execution {
+  positions: readonly number[]
+  messages: readonly JsonObject[]
+  /** Whether the action may change the messages. */
+  isOwned: boolean
+  trace: RunTrace
+  transaction: Transaction
+  draft: StateDraft | null
+}
+
 type Attempt = (positions: readonly number[]) => Promise<(Failure | null)[]>
 
 export class LoadedIntegration implements Integration {
   readonly erase: Integration['erase']
   readonly transactional: ReadonlySet<string>
+  readonly stateful: ReadonlySet<string>
   readonly #destination: LibraryDestination
   readonly #settings: JsonObject
   readonly #settingsError: string | null
@@ -69,7 +81,9 @@ export class LoadedIntegration implements Integration {
     const isOAuth = scheme === 'oauth2' || scheme === 'oauth-managed'
     const renew: Renew = (data) => destination.refreshAccessToken(copied(own), data)
     this.#tokens = isOAuth ? new OAuthTokens((oauth ?? {}) as Partial<OAuthSettings>, renew, this.#scrubber, onTokens, tokenUrl) : null
-    this.transactional = new Set(Object.keys(destination.actions).filter((slug) => usesTransaction(destination.actions[slug])))
+    const actions = Object.keys(destination.actions)
+    this.transactional = new Set(actions.filter((slug) => reads(destination.actions[slug], /\btransactionContext\b/)))
+    this.stateful = new Set(actions.filter((slug) => reads(destination.actions[slug], /\bstateContext\b/)))
     const { onDelete, extendRequest } = definition as Deleting
     this.erase =
       onDelete === undefined
@@ -86,27 +100,49 @@ export class LoadedIntegration implements Integration {
     const groups = isSingly ? messages.map((_, position) => [position]) : groupsOf(step, action, messages)
     // An attempt with a new access token needs the messages as they were.
     const isOwned = options.ownsMessages === true && this.#tokens === null
-    return await this.#traced(messages, groups, options, (trace) => {
+    const drafts = new Map<StateDraft, readonly number[]>()
+    const result = await this.#traced(messages, groups, options, (trace) => {
       const attempt: Attempt = async (positions) => {
         // The messages of a batch share nothing: a value of one must not reach the others.
         const own = positions.length === 1 ? transactions?.[positions[0] as number] : undefined
         const transaction: Transaction = own ?? new Map()
-        const input = this.#input(step, action, trace, transaction)
-        const events = positions.map((position) =>
-          isOwned ? (messages[position] as JsonObject) : copied(messages[position] as JsonObject),
-        )
-        const [event] = events as [JsonObject]
-        if (events.length === 1) {
-          const outputs = await this.#destination.executeAction(step.action, { ...input, event })
-          return [reportedFailure(outputs, trace, positions[0] as number)]
+        const draft = options.state === undefined ? null : new StateDraft(options.state)
+        if (draft !== null) drafts.set(draft, positions)
+        let failures: (Failure | null)[] | null = null
+        try {
+          failures = await this.#executed(step, action, { positions, messages, isOwned, trace, transaction, draft })
+        } finally {
+          if (failures?.includes(null) !== true) draft?.discard()
         }
-        const entries = await this.#destination.executeBatch(step.action, { ...input, events }).catch(nullIfTooMuch)
         // Nothing was sent: one message reads too much, which must not fail the others.
-        if (entries === null) return (await Promise.all(positions.map((position) => this.#attempted([position], trace, attempt)))).flat()
-        return positions.map((position, index) => batchFailure(entries[index] as MultiStatus | undefined, trace, position))
+        return failures ?? (await Promise.all(positions.map((position) => this.#attempted([position], trace, attempt)))).flat()
       }
       return attempt
     })
+    // What the deadline has ended is repeated, so nothing of it is kept.
+    const state = [...drafts].flatMap(([draft, positions]) => {
+      const isKept = positions.some((position) => result.results[position]?.kind === 'success')
+      if (!isKept) draft.discard()
+      return draft.keep(positions.length === 1 ? (positions[0] as number) : null)
+    })
+    return state.length === 0 ? result : { ...result, state }
+  }
+
+  /** Null if a message of a batch reads too much. Rejects if a single message fails. */
+  async #executed(
+    step: Step,
+    action: LibraryAction,
+    { positions, messages, isOwned, trace, transaction, draft }: Execution,
+  ): Promise<(Failure | null)[] | null> {
+    const input = { ...this.#input(step, action, trace, transaction), ...(draft !== null && { stateContext: draft.context }) }
+    const events = positions.map((position) => (isOwned ? (messages[position] as JsonObject) : copied(messages[position] as JsonObject)))
+    const [event] = events as [JsonObject]
+    if (events.length === 1) {
+      const outputs = await this.#destination.executeAction(step.action, { ...input, event })
+      return [reportedFailure(outputs, trace, positions[0] as number)]
+    }
+    const answers = await this.#destination.executeBatch(step.action, { ...input, events }).catch(nullIfTooMuch)
+    return answers && positions.map((position, index) => batchFailure(answers[index] as MultiStatus | undefined, trace, position))
   }
 
   async choices({ action: slug, field, mapping, syncMode, page }: FieldLookup, options: RunOptions): Promise<FoundChoices> {
@@ -268,9 +304,9 @@ function syncModeOf({ mapping, syncMode }: Step, { definition }: LibraryAction):
 }
 
 /** Shows in the parameters that the action reads. */
-function usesTransaction(action: LibraryAction | undefined): boolean {
+function reads(action: LibraryAction | undefined, parameter: RegExp): boolean {
   const { perform } = action?.definition ?? {}
-  return typeof perform === 'function' && /\btransactionContext\b/.test(String(perform))
+  return typeof perform === 'function' && parameter.test(String(perform))
 }
 
 function transactionContext(transaction: Transaction): object {

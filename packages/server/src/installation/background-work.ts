@@ -8,6 +8,7 @@ import { BacklogLimit } from '../ingest/limits/backlog-limit.ts'
 import type { Log } from '../logging/log.ts'
 import { ReplayRunner } from '../replaying/replay-runner.ts'
 import { routeMessages } from '../routing/route-messages.ts'
+import { INTEGRATION_STATE } from '../store/port/integration-state.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { IntegrationsInstaller } from './install-integrations.ts'
 import { integrationsFolder } from './integrations-package.ts'
@@ -47,7 +48,10 @@ export function createBackgroundWork(
     flushStats: () => observer.flushStats(),
     onError: (err) => log.error({ err }, 'the rules for alerts could not be evaluated'),
   })
-  const dropExpired = (): void => void store.dropExpired().catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
+  const dropExpired = (): void => {
+    const dropped = [store.dropExpired(), store.documents.drop(INTEGRATION_STATE, { beforeMs: clock.wallMs() })]
+    for (const each of dropped) each.catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
+  }
   const retention = setInterval(dropExpired, RETENTION_EVERY_MS)
   retention.unref()
   return {

@@ -11,7 +11,7 @@ import type { OpenCatalog } from '../control/routes/route.ts'
 import { Delivery } from '../delivery/delivery.ts'
 import type { HostOptions } from '../delivery/link/host-channel.ts'
 import { openInlineSender, openSenderThreads } from '../delivery/open-senders.ts'
-import { Hosts } from '../delivery/supervision/hosts.ts'
+import { Hosts, type HostsOptions } from '../delivery/supervision/hosts.ts'
 import { TokenKeeper } from '../delivery/supervision/token-keeper.ts'
 import { createProxies } from '../http/proxies.ts'
 import { createPrivacy } from '../ingest/privacy/privacy.ts'
@@ -21,7 +21,8 @@ import { createObserver } from '../observe/observe.ts'
 import { createPlanJudges } from '../plans/plan-judges.ts'
 import { loadValidator } from '../plans/plan-schema-compiler.ts'
 import { SecretBoxError } from '../secrets/secret-box.ts'
-import { type Store, StoreUnavailable } from '../store/store.ts'
+import { readState } from '../store/port/integration-state.ts'
+import { type StateEntry, type Store, StoreUnavailable } from '../store/store.ts'
 import { type Clock, createClock } from '../timing/clock.ts'
 import { IngestPacing } from '../timing/ingest-pacing.ts'
 import { DefinitionHolds } from './definition-holds.ts'
@@ -66,7 +67,8 @@ export type ServiceCore = Awaited<ReturnType<typeof openServiceCore>>
 export async function openServiceCore(config: Config, log: Log, parts: AppParts) {
   const metrics = new Metrics()
   const allowed = { allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] }
-  const hosts = createHosts(config, allowed, log, { ...parts, tokens: () => tokens })
+  const readStateOf = (destinationId: string): Promise<StateEntry[]> => readState(store.documents, destinationId, clock.wallMs())
+  const hosts = createHosts(config, allowed, log, { ...parts, tokens: () => tokens, readState: readStateOf })
   const opened = await openStore(config, {
     log,
     onState: (problem) => reportStoreState(problem, log, metrics),
@@ -186,7 +188,7 @@ function createHosts(
   config: Config,
   guard: HostOptions['guard'],
   log: Log,
-  parts: Pick<AppParts, 'integrations'> & { tokens: () => TokenKeeper },
+  parts: Pick<AppParts, 'integrations'> & Pick<HostsOptions, 'readState'> & { tokens: () => TokenKeeper },
 ): Hosts {
   const { integrationHosts, integrationsGateway: gateway, integrationsCa } = config
   const ca = integrationsCa === null ? null : resolve(integrationsCa)
@@ -201,6 +203,8 @@ function createHosts(
     onLost: (err) => log.error({ err }, 'a process that runs integrations failed and is replaced'),
     onOutput: (line, host) => log.warn({ host, line }, 'an integration printed a line'),
     onNewRefreshToken: (destinationId, renewed) => parts.tokens().keep(destinationId, renewed),
+    readState: parts.readState,
+    onError: (err) => log.error({ err }, 'what an integration keeps between messages could not be read; its messages are retried'),
   })
 }
 

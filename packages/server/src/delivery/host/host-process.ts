@@ -31,7 +31,10 @@ const unused = {
 let runs: HostedRuns
 serveHost({
   open(reports) {
-    runs = new HostedRuns(open, (destinationId, renewed) => reports.tokens?.(destinationId, renewed))
+    runs = new HostedRuns(open, {
+      tokens: (...report) => reports.tokens?.(...report),
+      stateWanted: (destinationId) => reports.stateWanted?.(destinationId),
+    })
     return new Executor(unused, unused, reports, runs)
   },
   inFlight: () => runs.inFlight,

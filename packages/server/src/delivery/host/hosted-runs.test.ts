@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Integration, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
+import type { Integration, KeptEntry, RecordedRequest, RunResult, StepResult } from '@switchyard/integrations/runner'
 import { integrationOf, subscriptionOf } from '../../destinations/fixtures/integration.ts'
 import type { IntegrationDestination } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
@@ -288,4 +288,56 @@ test('an answer of 200 that was a failure has the error on the row of its reques
   assert.equal((await rows([refused, refused], [batch])).length, 1)
   const late: StepResult = { kind: 'failed', code: 'timeout', message: 'Late.' }
   assert.equal((await rows([late], [recorded()])).length, 2)
+})
+
+/** An action that is refused if its message was sent before, as in a cooling-off period. */
+const coolingOff: OpenIntegration = async () => ({
+  erase: null,
+  stateful: new Set([two.subscriptions[0]?.action as string]),
+  async run(_step, messages, { state }) {
+    const kept: KeptEntry[] = []
+    const results = messages.map((message, position): StepResult => {
+      const key = String(message['userId'])
+      if (state?.get(key) !== undefined) return { kind: 'failed', code: 'integration_failed', message: 'Too early.' }
+      const set = state?.set(key, 'sent', 60_000)
+      if (set !== undefined) kept.push({ ...set.entry, position })
+      return SUCCESS
+    })
+    return { results, requests: [], logs: null, ...(kept.length > 0 && { state: kept }) }
+  },
+})
+
+test('an action gets what is stored, and what it keeps is reported with the outcome; not in a preview or a test', async () => {
+  const asked: string[] = []
+  const runs: HostedRuns = new HostedRuns(coolingOff, {
+    stateWanted(destinationId) {
+      asked.push(destinationId)
+      const entry = { subscriptionId: 'a', key: 'stored', value: 'sent', setAtMs: 1, expiresAtMs: Date.now() + 3_600_000 }
+      queueMicrotask(() => runs.state(destinationId, [entry]))
+    },
+  })
+  const ran = (userIds: readonly string[], more: Partial<RunWork> = {}): Promise<Outcome> => {
+    const messages = userIds.map((userId) => ({ text: JSON.stringify({ userId }), steps: ['a'] }))
+    return new Promise((resolve) => runs.run(two, { messages, succeeded: null, keepsRequests: false, isPreview: false, ...more }, resolve))
+  }
+  const verdicts = ({ ran: of }: Outcome): string[] => (of?.messages ?? []).map(({ verdict }) => verdict)
+  for (const trial of [{ isPreview: true }, { keepsRequests: true }]) {
+    const outcome = await ran(['jane', 'stored'], trial)
+    assert.deepEqual([verdicts(outcome), outcome.ran?.state], [['success', 'permanent'], undefined])
+  }
+  const outcome = await ran(['stored', 'jane', 'jane'])
+  assert.deepEqual(verdicts(outcome), ['permanent', 'success', 'permanent'])
+  assert.deepEqual(
+    outcome.ran?.state?.map(({ subscriptionId, key, position }) => [subscriptionId, key, position]),
+    [['a', 'jane', 1]],
+  )
+  assert.deepEqual(verdicts(await ran(['jane'])), ['permanent'])
+  assert.deepEqual([...new Set(asked)], [two.id])
+})
+
+test('if what is stored cannot be read, the messages are retried', async () => {
+  const runs: HostedRuns = new HostedRuns(coolingOff, { stateWanted: (id) => queueMicrotask(() => runs.state(id, null)) })
+  const work: RunWork = { messages: [{ text: '{}', steps: ['a'] }], succeeded: null, keepsRequests: false, isPreview: false }
+  const outcome = await new Promise<Outcome>((resolve) => runs.run(two, work, resolve))
+  assert.deepEqual([outcome.ran?.messages[0]?.verdict, outcome.reason], ['temporary', 'integration_retry'])
 })

@@ -13,7 +13,7 @@ import type {
 import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Verdict } from '../../destinations/port/kind.ts'
-import type { IntegrationDestination, Subscription } from '../../store/store.ts'
+import type { IntegrationDestination, StateEntry, Subscription } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
 import { lookupIn } from '../link/field-lookup.ts'
 import {
@@ -22,13 +22,17 @@ import {
   parseRetryAfter,
   type RanMessage,
   type RanRequest,
+  type RanState,
   REASONS,
   type ReasonCode,
   reasonOfError,
   withoutAnswer,
 } from '../link/outcome.ts'
-import type { RenewedTokens } from '../link/protocol.ts'
+import type { RenewedTokens, SenderReports } from '../link/protocol.ts'
 import type { IntegrationRuns, RunWork } from '../sender/integration-runs.ts'
+import { HostedStates } from './hosted-state.ts'
+
+type HostReports = Required<Pick<SenderReports, 'tokens' | 'stateWanted'>>
 
 export type OpenIntegration = (slug: string, settings: JsonObject, options?: OpenOptions) => Promise<Integration>
 
@@ -58,11 +62,13 @@ export class HostedRuns implements IntegrationRuns {
   /** By destination, as it was when it was opened. */
   readonly #opened = new WeakMap<IntegrationDestination, Promise<Integration>>()
   readonly #running = new Map<AbortController, Promise<void>>()
+  readonly #states: HostedStates
   #isClosing = false
 
-  constructor(open: OpenIntegration, onTokens: (destinationId: string, renewed: RenewedTokens) => void = () => undefined) {
+  constructor(open: OpenIntegration, { tokens = () => undefined, stateWanted = () => undefined }: Partial<HostReports> = {}) {
     this.#open = open
-    this.#onTokens = onTokens
+    this.#onTokens = tokens
+    this.#states = new HostedStates(stateWanted)
   }
 
   get inFlight(): number {
@@ -88,6 +94,10 @@ export class HostedRuns implements IntegrationRuns {
     this.#running.set(abort, end())
   }
 
+  state(destinationId: string, entries: readonly StateEntry[] | null): void {
+    this.#states.receive(destinationId, entries)
+  }
+
   async close(): Promise<void> {
     this.#isClosing = true
     for (const abort of this.#running.keys()) abort.abort()
@@ -101,11 +111,17 @@ export class HostedRuns implements IntegrationRuns {
     const transactions = messages.map((): Transaction => new Map(valuesIn(work.succeeded)))
     const planned = stepsOf(destination, work, messages, integration)
     const options = { signal, isPreview: work.isPreview, isDetailed: work.keepsRequests, ownsMessages: planned.length === 1 }
+    const stateOf = await this.#states.forRun(destination, work, integration, signal)
     const run = async ({ subscription, positions, run: start, isTransactional }: PlannedStep, isShared: boolean): Promise<Step> => {
       const [atMs, from] = [Date.now(), performance.now()]
       const some = positions.map((position) => messages[position] as JsonObject)
       const own = positions.map((position) => transactions[position] as Transaction)
-      const result = await start(integration, some, isShared ? { ...options, transactions: own } : options)
+      const state = stateOf(subscription.id)
+      const result = await start(integration, some, {
+        ...options,
+        ...(isShared && { transactions: own }),
+        ...(state !== null && { state }),
+      })
       return { subscription, positions, startedAtMs: atMs, totalMs: performance.now() - from, result, isTransactional }
     }
     const shared = planned.filter(({ isTransactional }) => isTransactional)
@@ -220,7 +236,7 @@ function stepsOf(
 
 function outcomeOf(
   destination: IntegrationDestination,
-  { messages, keepsRequests, succeeded: before }: RunWork,
+  { messages, keepsRequests, isPreview, succeeded: before }: RunWork,
   steps: readonly Step[],
   transactions: readonly Transaction[],
   totalMs: number,
@@ -257,7 +273,15 @@ function outcomeOf(
   const worst = all.find(({ verdict }) => verdict === 'temporary') ?? all.find(({ verdict }) => verdict === 'permanent')
   const decisive = all.find(({ verdict }) => verdict === 'success') ?? worst ?? SUCCESS
   const retryAfterMs = worst === undefined ? null : worst.retryAfterMs
-  return { ...outcomeWith(decisive, totalMs), retryAfterMs, ran: { messages: results, requests } }
+  const state = isPreview || keepsRequests ? [] : steps.flatMap(stateIn)
+  return { ...outcomeWith(decisive, totalMs), retryAfterMs, ran: { messages: results, requests, ...(state.length > 0 && { state }) } }
+}
+
+function stateIn({ subscription, positions, result }: Step): RanState[] {
+  return (result.state ?? []).map(({ position, key, value, setAtMs, expiresAtMs }) => {
+    const about = position === null ? null : (positions[position] as number)
+    return { subscriptionId: subscription.id, position: about, key, value, setAtMs, expiresAtMs }
+  })
 }
 
 /** All subscriptions must succeed. If one failed temporarily, those that did not succeed are run again. */

@@ -4,6 +4,7 @@
 
 import { REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 import type { Verdict } from '../../destinations/port/kind.ts'
+import type { StateEntry } from '../../store/store.ts'
 
 export { describeStatus, REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 
@@ -42,6 +43,13 @@ export interface Ran {
   /** One for each message of the unit. */
   messages: readonly RanMessage[]
   requests: readonly RanRequest[]
+  /** What the integration keeps for later messages; missing if nothing. It is recorded with the outcomes. */
+  state?: readonly RanState[]
+}
+
+export interface RanState extends StateEntry {
+  /** The message whose run left it; null if it was a batch of several. */
+  position: number | null
 }
 
 export interface RanMessage {

@@ -3,7 +3,7 @@
 // in this thread, in another one (thread-channel.ts) or in another process (host-channel.ts). Only these types are known on both sides.
 
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
-import type { Destination, RowId, SegmentContent } from '../../store/store.ts'
+import type { Destination, RowId, SegmentContent, StateEntry } from '../../store/store.ts'
 import type { Outcome, Rejected } from './outcome.ts'
 
 /**
@@ -76,6 +76,8 @@ export interface SenderCommands {
   limit(number: number, limit: number): void
   load(load: Load): void
   start(start: Start): void
+  /** Only to hosts: what the integration keeps between messages, as it is stored; null if it could not be read. */
+  state?(destinationId: string, entries: readonly StateEntry[] | null): void
   /** Forgets messages that were loaded and not started: all of a load if `indexes` is null. */
   drop(key: number, indexes: readonly number[] | null): void
 }
@@ -103,4 +105,6 @@ export interface SenderReports {
   bug: (unit: number, message: string) => void
   /** An integration has renewed its tokens. Only hosts report this. */
   tokens?: (destinationId: string, renewed: RenewedTokens) => void
+  /** A host needs what an integration keeps between messages. The command `state` answers it. */
+  stateWanted?: (destinationId: string) => void
 }

@@ -128,6 +128,7 @@ test('reports arrive in order and unchanged, and an address is sent once', () =>
       token,
       fc.record({ accessToken: token, refreshToken: fc.option(token), usedRefreshToken: fc.option(token) }),
     ),
+    fc.tuple(fc.constant('stateWanted' as const), token),
   )
   fc.assert(
     fc.property(fc.array(fc.array(report, { maxLength: 20 }), { maxLength: 5 }), (packets) => {
@@ -141,7 +142,8 @@ test('reports arrive in order and unchanged, and an address is sent once', () =>
           (kind: string) =>
           (...args: unknown[]): void =>
             void received.push([kind, ...args])
-        reader.read(pass(writer), { outcome: note('outcome'), unsent: note('unsent'), bug: note('bug'), tokens: note('tokens') })
+        const about = { tokens: note('tokens'), stateWanted: note('stateWanted') }
+        reader.read(pass(writer), { outcome: note('outcome'), unsent: note('unsent'), bug: note('bug'), ...about })
         assert.deepEqual(structuredClone(received), structuredClone(packet))
       }
     }),
@@ -169,14 +171,22 @@ test('what cannot be a token is not accepted', () => {
   }
 })
 
-test('a ping is noticed among other commands', () => {
+test('a ping is noticed among other commands, such as those with what an integration keeps', () => {
+  const entry = { subscriptionId: 'sub_1', key: 'k', value: 'v', setAtMs: 1, expiresAtMs: 2 }
   const writer = new PacketWriter()
   const commands = new CommandWriter(writer, () => undefined)
   commands.forget(1)
+  commands.state('dst_1', [entry])
+  commands.state('dst_2', null)
   commands.ping()
   const ignore = (): void => undefined
   const link = { define: ignore, forget: ignore, recall: ignore, resume: ignore, limit: ignore, load: ignore, start: ignore, drop: ignore }
-  assert.equal(readCommands(pass(writer), link), true)
+  const received: unknown[] = []
+  assert.equal(readCommands(pass(writer), { ...link, state: (...state) => void received.push(state) }), true)
+  assert.deepEqual(received, [
+    ['dst_1', [entry]],
+    ['dst_2', null],
+  ])
 })
 
 test('a buffer that comes back is filled again, and more addresses than are remembered are still correct', () => {

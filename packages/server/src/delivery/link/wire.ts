@@ -3,7 +3,7 @@
 
 import type { Verdict } from '../../destinations/port/kind.ts'
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
-import type { Destination, RowId, TraceContext } from '../../store/store.ts'
+import type { Destination, RowId, StateEntry, TraceContext } from '../../store/store.ts'
 import type { Outcome, Ran } from './outcome.ts'
 import type { PacketReader, PacketWriter } from './packet.ts'
 import type { Load, RenewedTokens, SenderCommands, SenderReports, Start, Unsent } from './protocol.ts'
@@ -20,6 +20,7 @@ const PING = 6
 const RECALL = 7
 const RESUME = 8
 const LIMIT = 9
+const STATE = 10
 
 const IS_TEXT = 1
 const HAS_VIOLATIONS = 2
@@ -114,6 +115,12 @@ export class CommandWriter implements SenderCommands {
     writeList(this.#to, indexes ?? [])
   }
 
+  state(destinationId: string, entries: readonly StateEntry[] | null): void {
+    this.#begin(STATE)
+    this.#to.value(destinationId)
+    this.#to.value(entries)
+  }
+
   ping(): void {
     this.#begin(PING)
   }
@@ -137,6 +144,7 @@ export function readCommands(from: PacketReader, commands: SenderCommands): bool
     else if (command === RESUME) commands.resume(from.number())
     else if (command === LIMIT) commands.limit(from.number(), from.number())
     else if (command === PING) isPinged = true
+    else if (command === STATE) commands.state?.(from.value() as string, from.value() as readonly StateEntry[] | null)
     else {
       const key = from.number()
       const isAll = from.number() === 1
@@ -191,6 +199,7 @@ const CANNOT_BE_SENT = -1
 const HAS_BUG = -2
 /** Also in its place: a report about a destination, without a unit. */
 const HAS_TOKENS = -3
+const WANTS_STATE = -4
 /** Longer tokens are not accepted. */
 const MAX_TOKEN = 16 * 1024
 /** How many addresses both sides remember. Others are sent every time. */
@@ -251,6 +260,13 @@ export class ReportWriter implements SenderReports {
     this.#onWrite()
   }
 
+  stateWanted(destinationId: string): void {
+    this.#to.number(0)
+    this.#to.number(WANTS_STATE)
+    this.#to.value(destinationId)
+    this.#onWrite()
+  }
+
   #address(address: string | null): void {
     const known = address === null ? Number.NaN : this.#addresses.get(address)
     if (known !== undefined) return this.#to.number(known)
@@ -276,6 +292,8 @@ export class ReportReader {
         const destinationId = checkedToken(from.value())
         const renewed = checkedTokens(from.value())
         reports.tokens?.(destinationId, renewed)
+      } else if (url === WANTS_STATE) {
+        reports.stateWanted?.(checkedToken(from.value()))
       } else {
         const waitedMs = from.number()
         reports.outcome(unit, url, this.#outcome(from), waitedMs)

@@ -5,7 +5,7 @@
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Carrier, Prepared, RequestBuilder } from '../../destinations/port/kind.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
-import type { Destination, IntegrationDestination, TraceContext } from '../../store/store.ts'
+import type { Destination, IntegrationDestination, StateEntry, TraceContext } from '../../store/store.ts'
 import { failure, type Outcome, UNWRITABLE, withoutAnswer } from '../link/outcome.ts'
 import type { CommandTarget, Load, SenderReports, Start, Unsent } from '../link/protocol.ts'
 import { senderFor } from './authorizing/authorized-client.ts'
@@ -71,6 +71,10 @@ export class Executor implements CommandTarget {
   forget(number: number): void {
     this.recall(number)
     this.#targets.delete(number)
+  }
+
+  state(destinationId: string, entries: readonly StateEntry[] | null): void {
+    this.#runs?.state?.(destinationId, entries)
   }
 
   recall(number: number): void {

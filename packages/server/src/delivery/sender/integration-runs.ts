@@ -1,6 +1,6 @@
 // What an executor needs to run integrations. Only the executor in a host process has it (host/hosted-runs.ts).
 
-import type { IntegrationDestination } from '../../store/store.ts'
+import type { IntegrationDestination, StateEntry } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 
 export interface RunWork {
@@ -23,6 +23,8 @@ export interface RunMessage {
 export interface IntegrationRuns {
   /** Calls `done` once, never before it returns. */
   run(destination: IntegrationDestination, work: RunWork, done: (outcome: Outcome) => void): void
+  /** The answer to `stateWanted`. */
+  state?(destinationId: string, entries: readonly StateEntry[] | null): void
   /** Ends the runs in progress: what has no result yet ends as `aborted`. */
   close(): Promise<void>
 }

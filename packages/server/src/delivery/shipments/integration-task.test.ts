@@ -119,3 +119,22 @@ test('a message ends even if no request was recorded for it', () => {
     ],
   )
 })
+
+test('what an integration keeps is recorded with the outcomes, once, with the user of its message', () => {
+  const task = new Task([claimedOf(1, [items(2)])], { batch: BATCH, type: 'integration' })
+  const entry = { subscriptionId: 'a', key: 'k', value: 'v', setAtMs: NOW_MS, expiresAtMs: NOW_MS + 1 }
+  const state = [
+    { ...entry, position: 1 },
+    { ...entry, position: null },
+  ]
+  const settlement = finish(task, { messages: [ok, ok], requests: [request([0, 1])], state })
+  const { sourceId, segment, message } = settlement.state?.[0]?.owner ?? {}
+  const part = settlement.done[0]?.parts[0]
+  const content = items(2)[1]
+  assert.deepEqual(
+    [typeof sourceId, segment, message?.['userId'], message?.['type']],
+    ['string', part?.segment, content?.['userId'], content?.['type']],
+  )
+  assert.deepEqual(settlement.state?.[1], { ...entry, owner: null })
+  assert.equal(task.settlement(destination, NOW_MS, NOW_MS, () => 0.5).state, undefined)
+})

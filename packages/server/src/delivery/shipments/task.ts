@@ -20,6 +20,7 @@ import {
   type Settlement,
   type Shipment,
   type ShipmentDraft,
+  type StateChange,
   SYSTEM_SOURCE,
 } from '../../store/store.ts'
 import { type Ran, type Rejected, rejectionOutcome } from '../link/outcome.ts'
@@ -68,6 +69,7 @@ export class Task {
   /** The number of delivered units for which other URLs have not answered. */
   #trailing = 0
   #retryAfterMs: number | null = null
+  #state: StateChange[] = []
   #hasChanges = false
   #unrecorded = 0
   #lost = false
@@ -131,7 +133,7 @@ export class Task {
   }
 
   /** Ends or retries the messages of an integration one by one. */
-  #finishEach({ members, startedAtMs }: Unit, { messages, requests }: Ran, version: number): void {
+  #finishEach({ members, startedAtMs }: Unit, { messages, requests, state = [] }: Ran, version: number): void {
     this.#hasChanges = true
     this.#unrecorded += members.length
     for (const { positions, subscription, method, ...request } of requests) {
@@ -143,6 +145,8 @@ export class Task {
         ;(this.#records[part] as PartRecord).requests.push(record)
       }
     }
+    for (const { position, ...entry } of state)
+      this.#state.push({ ...entry, owner: position === null ? null : this.#ownerOf(members[position] as Member) })
     // Messages of several shipments are in a unit only at their first attempt. They are retried together if the same subscriptions succeeded.
     const { shipment } = members[0] as Member
     for (const [position, { verdict, reason, retryAfterMs, succeeded }] of messages.entries()) {
@@ -156,6 +160,10 @@ export class Task {
         this.#retries.push({ shipment, members: [member], isBatch: false, progress, reason: reason ?? 'unknown', startedAtMs })
       }
     }
+  }
+
+  #ownerOf(member: Member): StateChange['owner'] {
+    return { sourceId: member.sourceId, segment: (this.#records[member.part] as PartRecord).segment, message: member.owner }
   }
 
   /** Called when the sender does not send some messages of a unit. The others stay in flight. */
@@ -291,7 +299,19 @@ export class Task {
     this.#unrecorded = 0
     const { id: destinationId } = destination
     const bodyOf = (segment: RowId): SegmentBody | undefined => this.#records.find((record) => record.segment === segment)?.body
-    const settlement = { destinationId, done, kept, remaining, records, letters: letters?.letters, system: this.#system, bodyOf }
+    const state = this.#state
+    this.#state = []
+    const settlement: Settlement = {
+      destinationId,
+      done,
+      kept,
+      remaining,
+      records,
+      letters: letters?.letters,
+      system: this.#system,
+      bodyOf,
+    }
+    if (state.length > 0) settlement.state = state
     if (this.#deletions.length === 0) return settlement
     return withoutDeleted(settlement, (...message) => this.#deletions.some((isDeleted) => isDeleted(...message)))
   }

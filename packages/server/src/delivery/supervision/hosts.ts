@@ -2,7 +2,7 @@
 // time without work, so without integrations there is no such process. Destinations that may have made a host crash or hang run in a separate host.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { IntegrationDestination } from '../../store/store.ts'
+import type { IntegrationDestination, StateEntry } from '../../store/store.ts'
 import { type HostEvents, type HostOptions, openHost } from '../link/host-channel.ts'
 import type { Link, LinkEvents, OpenLink } from '../link/link.ts'
 import { type Outcome, unanswered } from '../link/outcome.ts'
@@ -20,10 +20,14 @@ export interface HostsOptions {
   /** Called when a host is opened. Null: the integrations package is not installed. */
   host: () => HostOptions | null
   onLost: (error: Error) => void
+  /** Called when what an integration keeps between messages could not be read. Its messages are retried. */
+  onError?: ((error: unknown) => void) | undefined
   /** Called for a line that a host has printed. It contains no secrets of settings. */
   onOutput: (line: string, host: string) => void
   /** Called when the refresh token of a destination was replaced by another one. */
   onNewRefreshToken?: ((destinationId: string, renewed: NewRefreshToken) => void) | undefined
+  /** Reads what an integration keeps between messages. */
+  readState?: ((destinationId: string) => Promise<readonly StateEntry[]>) | undefined
   /** The program of a host, for tests. */
   program?: URL | undefined
   idleMs?: number | undefined
@@ -127,8 +131,22 @@ export class Hosts implements SenderGroup {
       printed: (stream, chunk) => output.add(stream, chunk),
       bug: (unit, message: unknown) => events.bug(unit, withoutSecrets(String(message), secrets()).slice(0, MAX_BUG)),
       tokens: (destinationId, renewed) => this.#tokens(destinationId, renewed),
+      stateWanted: (destinationId) => void this.#sendState(destinationId, link),
     }
-    return openHost(name, options, hostEvents, program, maxRssBytes)
+    const link = openHost(name, options, hostEvents, program, maxRssBytes)
+    return link
+  }
+
+  async #sendState(destinationId: string, { commands }: Link): Promise<void> {
+    const { readState, onError } = this.#options
+    // A host that has been taken over can name any destination. Those that run here are all that it can learn about.
+    if (!this.#settings.has(destinationId)) return commands.state?.(destinationId, null)
+    try {
+      commands.state?.(destinationId, (await readState?.(destinationId)) ?? [])
+    } catch (error) {
+      onError?.(error)
+      commands.state?.(destinationId, null)
+    }
   }
 
   /** A host that has been taken over can name any destination. Whoever knows its refresh token was given it. */

@@ -5,7 +5,7 @@ import test from 'node:test'
 import { integrationOf, subscriptionOf } from '../../destinations/fixtures/integration.ts'
 import { startRig } from '../fixtures/rig.ts'
 import { testHosts } from '../fixtures/test-hosts.ts'
-import type { Outcome, RanMessage, RanRequest } from '../link/outcome.ts'
+import type { Outcome, RanMessage, RanRequest, RanState } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
 import type { Work } from '../link/work.ts'
 import { reportCheck } from './report-check.ts'
@@ -36,6 +36,8 @@ const work = { urls: [0], destination: integrationOf() } as unknown as Work
 /** For a unit of three messages. */
 const check = (reported: unknown, url = 0, waitedMs = 0): void => reportCheck.outcome(work, 3, url, reported as Outcome, waitedMs)
 const checkRan = (messages: unknown, requests: unknown = []): void => check({ ...outcome, ran: { messages, requests } })
+const entry: RanState = { position: 2, subscriptionId: 's', key: 'k', value: 'v', setAtMs: 1, expiresAtMs: 1_001 }
+const checkState = (...state: unknown[]): void => check({ ...outcome, ran: { messages: [ok, ok, ok], requests: [], state } })
 const checkUnsent = (unsent: unknown, isOver = false): void => reportCheck.unsent(work, 3, unsent as Unsent[], isOver)
 
 test('reports of a host that can be true are accepted', () => {
@@ -43,6 +45,7 @@ test('reports of a host that can be true are accepted', () => {
   check({ ...outcome, verdict: 'temporary', status: null, reason: 'timeout', error: 'No answer.', logs: 'a' }, 0, 12)
   checkRan([ok, retried, { ...ok, verdict: 'permanent', reason: 'no_subscription' }], [request, { ...request, method: null }])
   checkRan([ok, ok, ok], [{ ...request, sent: { headers: { a: 'b' }, body: '{}' } }])
+  checkState(entry, { ...entry, position: null, expiresAtMs: 1 + 30 * 86_400_000 })
   checkUnsent([{ position: 2, why: 'deleted' }])
   checkUnsent(
     [0, 1, 2].map((position) => ({ position, why: 'unreadable' })),
@@ -63,6 +66,11 @@ const FORGED: Record<string, () => void> = {
   'a request for a message that is not there': () => checkRan([ok, ok, ok], [{ ...request, positions: [3] }]),
   'a request for a message twice': () => checkRan([ok, ok, ok], [{ ...request, positions: [0, 0] }]),
   'a request for no message': () => checkRan([ok, ok, ok], [{ ...request, positions: [] }]),
+  'a kept entry of a message that is not there': () => checkState({ ...entry, position: 3 }),
+  'a kept entry that is too long': () => checkState({ ...entry, value: 'x'.repeat(2_001) }),
+  'a kept entry that is no text': () => checkState({ ...entry, key: {} }),
+  'an entry that is kept for ever': () => checkState({ ...entry, expiresAtMs: 1e12 }),
+  'too many kept entries': () => checkState(...Array.from({ length: 81 }, () => entry)),
   'a URL of 1 MB': () => checkRan([ok, ok, ok], [{ ...request, url: 'x'.repeat(1e6) }]),
   'a request without an outcome': () => checkRan([ok, ok, ok], [{ ...request, outcome: null }]),
   'a header that is no text': () => checkRan([ok, ok, ok], [{ ...request, sent: { headers: { a: {} }, body: '' } }]),

@@ -2,7 +2,8 @@
 // a report or damage it. A message must not be lost, or be counted twice, because of what a host says about it.
 
 import { kindOf } from '../../destinations/kinds.ts'
-import type { Outcome, RanMessage, RanRequest } from '../link/outcome.ts'
+import { MAX_KEY_CHARS, MAX_TTL_MS, MAX_VALUE_CHARS } from '../../store/port/integration-state.ts'
+import type { Outcome, RanMessage, RanRequest, RanState } from '../link/outcome.ts'
 import type { Work } from '../link/work.ts'
 import type { ReportCheck } from './replaceable-sender.ts'
 
@@ -11,6 +12,8 @@ const MAX_TEXT = 256 * 1024
 /** Of one subscription; see the recording of the runner. */
 const MAX_REQUESTS = 50
 const MAX_HEADERS = 1_000
+/** What one run leaves for one message; the library's integrations leave one. */
+const MAX_STATE_ENTRIES = 20
 const REASON = /^[a-z][a-z0-9_]{0,63}$/
 const VERDICTS: ReadonlySet<unknown> = new Set(['success', 'temporary', 'permanent'])
 
@@ -28,6 +31,7 @@ export const reportCheck: ReportCheck = {
       Array.isArray(requests) && requests.length <= (MAX_REQUESTS + left) * ((kindOf(destination).steps(destination)?.length ?? 0) + 2),
     )
     for (const request of requests) checkRequest(request, left)
+    checkState(outcome.ran.state ?? [], left)
   },
 
   unsent(_work, left, unsent, isOver) {
@@ -46,6 +50,17 @@ function checkMessage({ verdict, reason, retryAfterMs, succeeded }: RanMessage):
   mustBe(VERDICTS.has(verdict) && (verdict === 'success' || reason !== null))
   mustBe(isReason(reason) && isTimeOrNull(retryAfterMs))
   mustBe(Array.isArray(succeeded) && succeeded.every((id) => typeof id === 'string' && id.length < 100))
+}
+
+/** Entries are stored, so they are small, and name only messages of the unit. */
+function checkState(state: readonly RanState[], left: number): void {
+  mustBe(Array.isArray(state) && state.length <= MAX_STATE_ENTRIES * (left + 1))
+  for (const { position, subscriptionId, key, value, setAtMs, expiresAtMs } of state) {
+    checkPositions(position === null ? [] : [position], left)
+    mustBe(typeof subscriptionId === 'string' && subscriptionId.length < 100 && isTime(setAtMs) && isTime(expiresAtMs))
+    mustBe(typeof key === 'string' && key.length <= MAX_KEY_CHARS && typeof value === 'string' && value.length <= MAX_VALUE_CHARS)
+    mustBe(expiresAtMs <= setAtMs + MAX_TTL_MS)
+  }
 }
 
 function checkRequest({ positions, subscription, method, url, startedAtMs, outcome, sent }: RanRequest, left: number): void {

@@ -176,6 +176,7 @@ export class CommonConfigurationStore implements Omit<ConfigurationStore, keyof 
         }
         if (kind === 'destinations') {
           await dropAllVersions(change, id)
+          await change.tables.dropState(id)
           for (const other of change.configuration.destinations.values()) {
             if (other.deadLetter === id) await change.update('destinations', { ...other, deadLetter: null })
           }

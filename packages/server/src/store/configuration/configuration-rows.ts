@@ -35,6 +35,10 @@ export interface ChangeTables {
   putVersion(row: VersionRow): Awaitable<unknown>
   /** Removes the versions of a destination up to this one. */
   dropVersions(destinationId: string, upTo: number): Awaitable<unknown>
+  /** Removes what the integration keeps between messages: see ../port/integration-state.ts. */
+  dropState(destinationId: string): Awaitable<unknown>
+  /** Removes what integrations keep of these users. */
+  dropStateOf(userIds: readonly string[]): Awaitable<unknown>
   /** The encrypted secrets, each with the name of its setting. */
   secrets(): Awaitable<{ name: string; value: string }[]>
   /** Null removes the secret. */

@@ -2,6 +2,8 @@
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import { insertRow, type Sql, type SqlValue } from '../encoding/sql.ts'
+import { endOfPrefix } from '../port/documents.ts'
+import { INTEGRATION_STATE, SUFFIX_CHARS, statePrefix, stateSuffix } from '../port/integration-state.ts'
 import type { UsedAssertion } from '../port/secrets.ts'
 import { SECRET_PREFIX, VERSION_PAGE_BYTES, type VersionRow } from './configuration-rows.ts'
 import type { TABLES } from './resource-rows.ts'
@@ -48,6 +50,17 @@ export function configurationTables(sql: Sql) {
       ),
     dropVersions: (destinationId: string, upTo: number) =>
       sql.run('DELETE FROM destination_versions WHERE destination = ? AND version <= ?', [destinationId, upTo]),
+
+    dropState(destinationId: string) {
+      const prefix = statePrefix(destinationId)
+      return sql.run('DELETE FROM documents WHERE kind = ? AND key >= ? AND key < ?', [INTEGRATION_STATE, prefix, endOfPrefix(prefix)])
+    },
+    /** Reads all entries: they are few, and so are requests to delete users. */
+    dropStateOf: (userIds: readonly string[]) =>
+      sql.run(`DELETE FROM documents WHERE kind = ? AND ${sql.among(`substr(key, length(key) - ${SUFFIX_CHARS - 1})`, 'text')}`, [
+        INTEGRATION_STATE,
+        sql.list(userIds.map(stateSuffix)),
+      ]),
 
     /** The encrypted secrets. */
     secrets: async (): Promise<EncryptedSecret[]> =>

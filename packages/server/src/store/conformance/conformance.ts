@@ -15,6 +15,7 @@ import { documenting } from './documenting.ts'
 import { erasing } from './erasing.ts'
 import { type Open, type OpenStore, RecordingConsumer, type StoreFixture } from './fixtures.ts'
 import { inspecting } from './inspecting.ts'
+import { keepingState } from './keeping-state.ts'
 import { messageDetails } from './message-details.ts'
 import { partialSettlement } from './partial-settlement.ts'
 import { planning } from './planning.ts'
@@ -57,6 +58,7 @@ export function conformance(name: string, open: Open): void {
     suite('authorizing', () => authorizing(fixture))
     suite('planning', () => planning(fixture))
     suite('documenting', () => documenting(fixture))
+    suite('keeping state', () => keepingState(fixture))
     suite('deleting', () => deleting(fixture))
     suite('purging', () => purging(fixture))
     suite('erasing', () => erasing(fixture))

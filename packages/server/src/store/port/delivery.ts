@@ -2,6 +2,7 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { FinalStateName, Part, Progress, RequestRecord, RowId, TraceContext } from '../../model/messages.ts'
+import type { StateChange } from './integration-state.ts'
 import type { SegmentBody } from './stored-messages.ts'
 
 /** Deliveries to one destination that are attempted together. */
@@ -91,7 +92,7 @@ export interface KeptShipment {
 /**
  * One atomic change. Claimed shipments are deleted (`done`), or kept with their remaining deliveries (`kept`). Deliveries that need another attempt
  * are stored as new, unclaimed shipments (`remaining`). The attempts are recorded (`records`). Dead letters are stored, and owed to their
- * destination (`letters`). A shipment that was kept may be settled again only after this settlement has resolved.
+ * destination (`letters`). What an integration keeps for later messages is stored (`state`). A shipment that was kept may be settled again only after this settlement has resolved.
  */
 export interface Settlement {
   destinationId: string
@@ -100,6 +101,7 @@ export interface Settlement {
   remaining: readonly ShipmentDraft[]
   records: readonly AttemptRecord[]
   letters?: readonly DeadLetters[] | undefined
+  state?: readonly StateChange[] | undefined
   /** The origins of parts that are messages of the source `system`, if there are any. Their failures cause no alerts. */
   system?: ReadonlySet<RowId> | undefined
   /** The messages that the records are about, so that data of users who were deleted meanwhile can be left out: see without-deleted.ts. */

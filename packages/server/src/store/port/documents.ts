@@ -1,5 +1,6 @@
 // Small JSON documents, for what the service counted or noticed: events of the event catalogue, violations of tracking plans, incidents, and
-// the settings of alerts. They are not part of the configuration and not on the path of a message.
+// the settings of alerts. They are not part of the configuration and not on the path of a message, except for what integrations keep
+// (integration-state.ts).
 
 import type { JsonObject } from '@switchyard/protocol'
 

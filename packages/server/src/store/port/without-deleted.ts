@@ -1,4 +1,4 @@
-// Leaves data of deleted users out of a settlement: dead letters about their messages, and the text of attempts whose requests contained one of
+// Leaves data of deleted users out of a settlement: dead letters about their messages, what integrations keep of them, and the text of attempts whose requests contained one of
 // their messages. A settlement may be built before this process knows of a deletion and be written after it, so the stores use this when they
 // write one. The purge uses the same functions for attempts that were stored before: see ../deletions/purged-attempts.ts.
 
@@ -6,8 +6,8 @@ import type { RequestRecord, RowId } from '../../model/messages.ts'
 import type { AttemptRecord, DeadLetters, IsDeleted, Settlement } from './delivery.ts'
 
 /** Whether it writes anything that may contain data of a user. */
-export function hasUserData({ records, letters = [] }: Settlement): boolean {
-  return letters.length > 0 || records.some(({ requests }) => requests.some(hasText))
+export function hasUserData({ records, letters = [], state = [] }: Settlement): boolean {
+  return letters.length > 0 || state.some(({ owner }) => owner !== null) || records.some(({ requests }) => requests.some(hasText))
 }
 
 /** Text that may quote a message: an error, a response, the output of a transformation, and the URL that an integration made from the message. */
@@ -31,8 +31,9 @@ export function withoutDeleted(settlement: Settlement, isDeleted: IsDeleted): Se
   if (!hasUserData(settlement)) return settlement
   const { letters, noteLetters } = lettersWithout(settlement, isDeleted)
   const records = recordsWithout(settlement, isDeleted)
-  if (letters === settlement.letters && records === settlement.records) return settlement
-  return { ...settlement, letters, records: records.map(noteLetters) }
+  const state = settlement.state?.filter(({ owner }) => owner === null || !isDeleted(owner.sourceId, owner.segment, owner.message))
+  if (letters === settlement.letters && records === settlement.records && state?.length === settlement.state?.length) return settlement
+  return { ...settlement, letters, state, records: records.map(noteLetters) }
 }
 
 function lettersWithout({ records, letters }: Settlement, isDeleted: IsDeleted) {

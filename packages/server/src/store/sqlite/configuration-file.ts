@@ -102,6 +102,8 @@ export class Change implements ConfigurationChange {
       ...reader.methods('configuration', 'versions', 'secrets'),
       putVersion: (row) => this.#write('putVersion', row),
       dropVersions: (destinationId, upTo) => this.#write('dropVersions', destinationId, upTo),
+      dropState: (destinationId) => this.#write('dropState', destinationId),
+      dropStateOf: (userIds) => this.#write('dropStateOf', userIds),
       setSetting: (name, encrypted) => this.#write('setSetting', name, encrypted),
     }
   }

@@ -7,6 +7,7 @@
 import { writeProgress } from '../../encoding/attempt-doc.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
+import { INTEGRATION_STATE, stateDocuments } from '../../port/integration-state.ts'
 import { hasUserData } from '../../port/without-deleted.ts'
 import { ClaimLost, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
 import type { MessageContext } from '../cluster/store-context.ts'
@@ -18,6 +19,7 @@ import { writeText } from '../session/text-columns.ts'
 import type { FailingSettlements } from '../session/write-state.ts'
 import type { RowIds } from '../tables/ids.ts'
 import { LEDGER, MARKER } from '../tables/ledger-deltas.ts'
+import { PUT_DOCUMENTS } from '../tables/put-documents.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
 import { INSERT_LETTERS, letterValues } from './letters.ts'
@@ -290,7 +292,8 @@ export class Settling {
     const { fast } = this.#context
     const replayed = items.filter(({ records }) => records.some(({ replay }) => replay))
     const isPlain = !items.some(({ settlement }) => hasUserData(settlement))
-    if (replayed.length === 0 && isPlain) {
+    const hasState = items.some(({ settlement: { state = [] } }) => state.length > 0)
+    if (replayed.length === 0 && isPlain && !hasState) {
       await fast.query(SETTLE, this.#values(items, holder, marker))
       return
     }
@@ -299,6 +302,7 @@ export class Settling {
       const letters = await this.#letterValues(written)
       await ask(SETTLE, this.#values(written, holder, marker))
       if (letters !== null) await ask(INSERT_LETTERS, letters)
+      if (hasState) await putState(ask, written)
       for (const { destination, records } of replayed) await writeOutcomes(ask, destination, records)
     })
   }
@@ -344,6 +348,15 @@ export class Settling {
     }
     return bytes
   }
+}
+
+/** In the order of the keys, and the last of the same key, as they were settled. */
+async function putState(ask: Ask, items: readonly Item[]): Promise<void> {
+  const all = items.flatMap(({ settlement: { destinationId, state = [] } }) => stateDocuments(destinationId, state))
+  const documents = [...new Map(all.map((document) => [document.key, document])).values()].sort((one, other) =>
+    one.key < other.key ? -1 : 1,
+  )
+  if (documents.length > 0) await ask(PUT_DOCUMENTS, PUT_DOCUMENTS.values({ kind: INTEGRATION_STATE, documents }))
 }
 
 function isStatementTimeout(error: unknown): boolean {

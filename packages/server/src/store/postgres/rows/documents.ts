@@ -1,24 +1,11 @@
 // Documents in PostgreSQL. Updates of one kind take a lock that all nodes share, because a key that is not stored yet has no row to lock.
 
-import { type DocumentRow, documentRows, documentStore } from '../../history/documents.ts'
+import { documentRows, documentStore } from '../../history/documents.ts'
 import type { DocumentStore } from '../../port/documents.ts'
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Database } from '../session/database.ts'
-import { Columns, statement } from '../session/row-parameters.ts'
+import { PUT_DOCUMENTS } from '../tables/put-documents.ts'
 import { sqlOf } from '../tables/sql.ts'
-
-const DOCUMENTS = new Columns<DocumentRow>({
-  key: ['text', ({ key }) => key],
-  at: ['bigint', ({ atMs }) => atMs],
-  doc: ['text', ({ doc }) => doc],
-})
-
-const PUT = statement({
-  parameters: { kind: 'value', documents: DOCUMENTS },
-  text: ({ kind, documents }) => `
-    INSERT INTO documents (kind, key, at, doc) SELECT ${kind}, d.key, d.at, d.doc FROM ${documents.as('d')}
-    ON CONFLICT (kind, key) DO UPDATE SET at = excluded.at, doc = excluded.doc`,
-})
 
 export function createDocuments(database: Database): DocumentStore {
   return documentStore(documentRows(sqlOf(database.ask)), (kind, work) =>
@@ -28,7 +15,7 @@ export function createDocuments(database: Database): DocumentStore {
       await work({
         stored: rows.stored,
         async write(_, documents, deleted) {
-          if (documents.length > 0) await ask(PUT, PUT.values({ kind, documents }))
+          if (documents.length > 0) await ask(PUT_DOCUMENTS, PUT_DOCUMENTS.values({ kind, documents }))
           if (deleted.length > 0) await rows.delete(kind, deleted)
         },
       })

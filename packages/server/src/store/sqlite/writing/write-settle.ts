@@ -8,6 +8,7 @@ import { type AttemptDoc, writeProgress } from '../../encoding/attempt-doc.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
+import { INTEGRATION_STATE, stateDocuments } from '../../port/integration-state.ts'
 import { hasUserData } from '../../port/without-deleted.ts'
 import type { Settlement, ShipmentDraft } from '../../store.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
@@ -25,13 +26,15 @@ export interface SettleCommand {
   remaining: readonly ShipmentDraft[]
   records: readonly RecordRow<number>[]
   letters: readonly LetterContent[]
+  /** What an integration keeps, as documents. */
+  state: readonly { key: string; atMs: number; doc: string }[]
   /** The last deletion request that it was checked against; null if it contains no data of users. */
   deletion: number | null
 }
 
 /** Converts a settlement to a command for the writing thread. Runs on the main thread. */
 export function settleCommand(settlement: Settlement, seed: Seed, deletion: number): SettleCommand {
-  const { destinationId, done, kept, remaining, letters = [] } = settlement
+  const { destinationId, done, kept, remaining, letters = [], state = [] } = settlement
   assertBalanced(settlement)
   return {
     destinationId,
@@ -43,6 +46,7 @@ export function settleCommand(settlement: Settlement, seed: Seed, deletion: numb
     remaining,
     records: settlement.records.map(recordRow<number>),
     letters: letters.map((some) => letterContent(some, seed)),
+    state: stateDocuments(destinationId, state),
     deletion: hasUserData(settlement) ? deletion : null,
   }
 }
@@ -71,6 +75,7 @@ export class SettleWriter {
   readonly #insertAttempt: StatementSync
   readonly #insertFailure: StatementSync
   readonly #lastDeletion: StatementSync
+  readonly #putState: StatementSync
   /** The shipments whose claims end when the transaction is committed. */
   readonly #ended: number[] = []
 
@@ -90,6 +95,7 @@ export class SettleWriter {
       'INSERT INTO attempts (id, origin, destination, segment, at, attempt, replay, delivered, failed, expired, cancelled, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
     this.#lastDeletion = database.prepare('SELECT max(num) AS num FROM deletions')
+    this.#putState = database.prepare(`INSERT OR REPLACE INTO documents (kind, key, at, doc) VALUES ('${INTEGRATION_STATE}', ?, ?, ?)`)
     this.#insertFailure = database.prepare(
       'INSERT INTO failures (id, destination, state, reason, origin, idx, segment, attempts, replay, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
@@ -99,7 +105,7 @@ export class SettleWriter {
    * Returns null, or the last deletion request if the settlement was not checked against it. Then nothing is written: this thread orders
    * deletions and settlements, so a purge covers everything that was written before its request, and nothing of its users is written later.
    */
-  settle({ destinationId, done, kept, remaining, records, letters, deletion }: SettleCommand): number | null {
+  settle({ destinationId, done, kept, remaining, records, letters, state, deletion }: SettleCommand): number | null {
     const { rows, claims } = this.#parts
     if (deletion !== null) {
       const { num } = this.#lastDeletion.get() as { num: number | null }
@@ -126,6 +132,7 @@ export class SettleWriter {
     for (const record of records) owed -= this.insertRecord(destination, record)
     if (owed !== 0) throw new Error(`unbalanced settlement for ${destinationId}: ${owed} deliveries would have no state`)
     for (const some of letters) this.#letters.insert(some)
+    for (const { key, atMs, doc } of state) this.#putState.run(key, atMs, doc)
     return null
   }
 
