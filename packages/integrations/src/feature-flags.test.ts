@@ -62,5 +62,5 @@ test('the setting lists the flags of the integration with their reasons, and no 
   }
   const { properties } = (await readIntegration('actions-mixpanel'))?.settings ?? {}
   const flag = properties?.[FEATURES_SETTING]?.properties?.['mixpanel-multistatus']
-  assert.match(flag?.description ?? '', /counts as delivered.* Default: false\.$/)
+  assert.match(flag?.description ?? '', /is not retried\. Default: false\.$/)
 })

@@ -86,7 +86,7 @@ const FLAGS: Readonly<Record<string, Flags>> = {
   },
   'actions-mixpanel': {
     'mixpanel-multistatus': off(
-      'Reads which events of a batch Mixpanel refused. Off: with it, the code returns the failure of a single message as a result, which counts as delivered, and a failure without an answer of Mixpanel, such as a 502, is not retried.',
+      'Reads which events of a batch Mixpanel refused. Off: with it, a failure without an answer of Mixpanel, such as a 502 of a proxy, has no status, so it is not retried.',
     ),
   },
   'actions-personas-messaging-sendgrid': {
