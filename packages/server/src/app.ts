@@ -1,7 +1,6 @@
 // Assembles the service: opens the store and the stages (service-core.ts), registers their routes, listens, and shuts down in an order in which
 // nothing is lost. Only open-store.ts knows which store adapter is used. The logic of the stages does not belong here.
 
-import type { AddressInfo } from 'node:net'
 import type { Config } from './config.ts'
 import { createBackgroundWork } from './installation/background-work.ts'
 import { createHttpServer } from './installation/http-server.ts'
@@ -9,6 +8,7 @@ import { checkPort, listenProblem, urlOf } from './installation/listening.ts'
 import { StartProblem } from './installation/open-store.ts'
 import { registerStages } from './installation/register-stages.ts'
 import { type AppParts, openServiceCore } from './installation/service-core.ts'
+import { type Listening, startListening } from './installation/start-listening.ts'
 import { stopService } from './installation/stop-service.ts'
 import type { Log } from './logging/log.ts'
 import type { Source, Store } from './store/store.ts'
@@ -43,12 +43,12 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
   let url = ''
   const core = await openServiceCore(config, log, parts)
   const server = createHttpServer(log, { bodyTimeoutMs, onRoute })
-  const { app } = server
   const work = createBackgroundWork(core, config, log, () => url)
-  const hasDashboard = await registerStages(server, { core, work, config, parts, bodyTimeoutMs })
-  const stop = (): Promise<readonly string[]> => stopService({ core, work, server, log })
+  const { hasDashboard, deciding } = await registerStages(server, { core, work, config, parts, bodyTimeoutMs })
+  let listening: Listening | null = null
+  const stop = (): Promise<readonly string[]> => stopService({ core, work, server, threads: listening?.threads ?? null, log })
   try {
-    await app.listen({ host: config.host, port: config.port })
+    listening = await startListening(server, { config, log, store: core.store, deciding, bodyTimeoutMs })
   } catch (error) {
     await stop()
     const problem = listenProblem(error as NodeJS.ErrnoException, config)
@@ -56,7 +56,7 @@ export async function createApp(config: Config, log: Log, parts: AppParts = {}):
     const { generated } = core.admin
     throw generated === null ? problem : new StartProblem(`${problem.message} Save the admin token, which was just created: ${generated}`)
   }
-  url = urlOf(app.server.address() as AddressInfo)
+  url = urlOf(listening.address)
   work.start()
   let closing: Promise<readonly string[]> | undefined
   return {

@@ -189,7 +189,15 @@ export const SETTINGS = {
     parse: (text) => parseAutoOr(text, 0, 64),
     fallback: 'auto',
     description:
-      'The number of sender threads, which sign and send requests to destinations, from 0 to 64. With 0, the main thread does this. auto means one for each core beyond the first two, and at least one; with a single core, 0. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
+      'The number of sender threads, which sign and send requests to destinations, from 0 to 64. With 0, the main thread does this. auto means one for each core beyond the first two and those of SWITCHYARD_INGEST_THREADS, and at least one; with a single core, 0. With SWITCHYARD_PROCESSES above 1, each process has this many, and auto divides the cores among the processes.',
+  }),
+  ingestThreads: setting<'auto' | number>({
+    variable: 'SWITCHYARD_INGEST_THREADS',
+    placeholder: 'NUMBER',
+    parse: (text) => parseAutoOr(text, 0, 16),
+    fallback: 'auto',
+    description:
+      'The number of threads that accept connections, read and decompress requests with messages, and write the responses, from 0 to 16. With 0, the main thread does this. auto means 0 with up to 4 cores, otherwise one for every 4 cores, and at most 4. Only on Linux, and not with SWITCHYARD_PROCESSES above 1.',
   }),
   integrationHosts: setting<'auto' | number>({
     variable: 'SWITCHYARD_INTEGRATION_HOSTS',

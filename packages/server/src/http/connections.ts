@@ -2,7 +2,7 @@
 // responses until the client reads them, however long that takes. So the number of unanswered requests of a connection is limited, and a
 // connection is closed if the client does not read for a while. Connections that wait for a response, or send no request, are not affected.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
@@ -13,6 +13,8 @@ export interface Connections {
   sweep: (nowMs: number) => void
   /** Counts a request that Fastify does not see. Returns false if the connection has too many unanswered requests; then it is closed. */
   admit: (request: IncomingMessage, response: ServerResponse) => boolean
+  /** Stops the timer. */
+  close: () => void
 }
 
 interface Watched {
@@ -31,6 +33,20 @@ const SWEEP_EVERY_MS = 5_000
 
 /** Call it before routes and plugins are added, so that its hooks run first. */
 export function boundConnections(app: FastifyInstance): Connections {
+  const connections = watchConnections(app.server)
+  app.addHook('onRequest', (request, reply, next) => {
+    if (connections.admit(request.raw, reply.raw)) next()
+    else reply.hijack()
+  })
+  app.addHook('onClose', (_app, next) => {
+    connections.close()
+    next()
+  })
+  return connections
+}
+
+/** `admit` must be called for every request. */
+export function watchConnections(server: Server): Connections {
   const watched = new Map<Socket, Watched>()
   const silent = new Set<Socket>()
 
@@ -74,18 +90,10 @@ export function boundConnections(app: FastifyInstance): Connections {
     return true
   }
 
-  app.server.on('connection', watch)
-  app.addHook('onRequest', (request, reply, next) => {
-    if (admit(request.raw, reply.raw)) next()
-    else reply.hijack()
-  })
+  server.on('connection', watch)
   const timer = setInterval(() => sweep(performance.now()), SWEEP_EVERY_MS)
   timer.unref()
-  app.addHook('onClose', (_app, next) => {
-    clearInterval(timer)
-    next()
-  })
-  return { silent, sweep, admit }
+  return { silent, sweep, admit, close: () => clearInterval(timer) }
 }
 
 /** The bytes of the current write that the kernel has not accepted yet. Without them, a large response would seem stuck until all of it has been sent. */

@@ -63,17 +63,29 @@ export function answerSettings(response: ServerResponse, body: object): void {
 
 /** `headers` is in the raw format of node:http: names and values alternate. */
 export function answerJson(response: ServerResponse, status: number, body: object, headers: readonly string[] = []): void {
+  if (!isOver(response)) answerText(response, status, JSON.stringify(body), headers)
+}
+
+/** `json` is the body. */
+export function answerText(response: ServerResponse, status: number, json: string, headers: readonly string[]): void {
   if (isOver(response)) return
-  const text = `${JSON.stringify(body)}\n`
+  const text = `${json}\n`
   const length = String(Buffer.byteLength(text))
   response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', length, ...cors(response), ...headers])
+  if (headers.includes('Connection')) response.end(text)
+  else endAfterRequest(response, text)
+}
+
+/**
+ * Ends a response. If the connection closes after it, closing it while the body is still arriving would reset the connection, and the client might see
+ * the reset before the response. So the body is read first, until its end or the deadline of its reader.
+ */
+export function endAfterRequest(response: ServerResponse, text = ''): void {
   const { req: request } = response
-  if (request.complete || response.shouldKeepAlive || headers.includes('Connection')) {
+  if (request.complete || response.shouldKeepAlive) {
     response.end(text)
     return
   }
-  // The connection closes after this response. Closing it while the body is still arriving would reset the connection, and the
-  // client might see the reset before the response. So the body is read first, until its end or the deadline of its reader.
   response.write(text)
   const end = (): void => void response.end()
   request.once('end', end).once('close', end).resume()

@@ -41,6 +41,10 @@ export class Deciding {
     return key !== undefined && this.keys.sourceOf(key) === undefined
   }
 
+  writeKeys(): string[] {
+    return this.keys.all()
+  }
+
   /** For a request that was answered because of its headers. `sample` is the start of its body. */
   recordUnknownKey(sample: string): void {
     this.#refusals.recordUnknownKey(sample)

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { MAX_BATCH_BYTES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import type { AcceptResult } from '../store/store.ts'
-import { BASIC, deferred, openRequest, trackingApi } from './fixtures/tracking-api.ts'
+import { BASIC, deferred, openRequest, THREADS, trackingApi } from './fixtures/tracking-api.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }
 const text = JSON.stringify({ batch: [good] })
@@ -216,7 +216,8 @@ test('pipelined requests are answered in order', async (t) => {
   )
 })
 
-test('a thousand requests on one connection are all stored', async (t) => {
+// A thread limits the unanswered requests of a connection, as the service does.
+test('a thousand requests on one connection are all stored', { skip: THREADS > 0 }, async (t) => {
   const api = await trackingApi(t)
   const many = Array.from({ length: 999 }, () => rawRequest(text)).join('')
   const answers = await api.exchange(many + rawRequest(text, 'Connection: close\r\n'))

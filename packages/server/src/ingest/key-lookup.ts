@@ -26,6 +26,11 @@ export function createKeyLookup(configuration: () => Configuration) {
       index()
       return sources.get(writeKey)
     },
+    /** All write keys. */
+    all(): string[] {
+      index()
+      return [...sources.keys()]
+    },
     /**
      * Whether the start of a rejected request may be stored. Without a known source, it may not if any source has privacy rules, because the
      * write key may be an old or misspelled one of that source, or be in a body that cannot be parsed.

@@ -6,6 +6,7 @@ import { MAX_PARAM_LENGTH } from '../control/control.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { boundConnections, type Connections } from '../http/connections.ts'
 import { hasSeveralHosts } from '../http/proxies.ts'
+import { serverTimeouts } from '../http/server-timeouts.ts'
 import { type Bypass, rejectUnparsed, rewriteTrackingUrl } from '../ingest/ingest.ts'
 import type { Log } from '../logging/log.ts'
 
@@ -23,6 +24,7 @@ export interface HttpServer extends Pick<ReturnType<typeof boundConnections>, 's
 }
 
 export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServerOptions): HttpServer {
+  const { requestTimeout, headersTimeout, connectionsCheckingInterval, keepAliveTimeout } = serverTimeouts(bodyTimeoutMs)
   const app = fastify({
     loggerInstance: log,
     // One logger for all requests: nothing is logged per request, so a child logger for each would be wasted.
@@ -41,12 +43,9 @@ export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServe
           errorBody(new ApiError('invalid_request', { message: 'The path or the query string is not valid. Check its percent-encoding.' })),
         )
     },
-    // 1.5 times the body timeout, so that the tracking API responds with its own error first. Node.js applies the longer of the two
-    // timeouts to the whole request, so headersTimeout, which is a minute by default, must be the shorter one. Node.js only checks
-    // the timeouts at an interval.
-    requestTimeout: 1.5 * bodyTimeoutMs,
-    http: { headersTimeout: bodyTimeoutMs, connectionsCheckingInterval: bodyTimeoutMs / 2 },
-    keepAliveTimeout: 72_000,
+    requestTimeout,
+    http: { headersTimeout, connectionsCheckingInterval },
+    keepAliveTimeout,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
   }) as unknown as FastifyInstance

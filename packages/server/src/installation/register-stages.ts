@@ -10,7 +10,7 @@ import type { OperatorTools } from '../control/routes/operator-tools.ts'
 import { createAddressGuard } from '../delivery/sender/http/address-guard.ts'
 import { createDialCheck } from '../delivery/sender/http/dial-check.ts'
 import { registerReadiness } from '../http/readiness.ts'
-import { type Bypass, MAX_BODIES_BYTES, registerIngest } from '../ingest/ingest.ts'
+import { type Bypass, type Deciding, MAX_BODIES_BYTES, registerIngest } from '../ingest/ingest.ts'
 import { createOAuth } from '../oauth/oauth.ts'
 import { registerDashboard } from '../pages/dashboard.ts'
 import { registerDocs } from '../pages/docs.ts'
@@ -32,22 +32,25 @@ interface Service {
   bodyTimeoutMs: number
 }
 
-/** Resolves with whether a build of the dashboard was found. */
-export async function registerStages({ app, bypass }: HttpServer, service: Service): Promise<boolean> {
+/** Resolves with what decides about tracking requests, and whether a build of the dashboard was found. */
+export async function registerStages(
+  { app, bypass }: HttpServer,
+  service: Service,
+): Promise<{ deciding: Deciding; hasDashboard: boolean }> {
   const { store, access } = service.core
   registerReadiness(app, { check: () => store.check(), authorize: (request) => access.allows(request) })
-  await registerTracking(app, service, bypass)
+  const deciding = await registerTracking(app, service, bypass)
   registerMetrics(app, service)
   const routes = await registerControlApi(app, service)
   registerDocs(app, { document: () => apiDocument(routes), site: join(PACKAGES, '..', 'docs', '.vitepress', 'dist') })
-  return registerDashboard(app, { folder: join(PACKAGES, 'dashboard', 'dist') })
+  return { deciding, hasDashboard: await registerDashboard(app, { folder: join(PACKAGES, 'dashboard', 'dist') }) }
 }
 
-async function registerTracking(app: FastifyInstance, { core, work, config, bodyTimeoutMs }: Service, bypass: Bypass): Promise<void> {
+async function registerTracking(app: FastifyInstance, { core, work, config, bodyTimeoutMs }: Service, bypass: Bypass): Promise<Deciding> {
   const { store, clock, pacing, proxies, privacy, plans, observer } = core
   const oauth = createOAuth({ store, clock, requestedOrigin: (request) => proxies.requestedOrigin(request) })
   await oauth.register(app)
-  registerIngest(
+  return registerIngest(
     app,
     {
       store,

@@ -27,6 +27,7 @@ import { type Clock, createClock } from '../timing/clock.ts'
 import { IngestPacing } from '../timing/ingest-pacing.ts'
 import { DefinitionHolds } from './definition-holds.ts'
 import { findOrCreateFirstSource } from './first-source.ts'
+import { ingestThreadCount } from './ingest-thread-count.ts'
 import { openCatalog } from './integrations-catalog.ts'
 import { codeFolders, findIntegrationsPackage, integrationsFolder } from './integrations-package.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './open-store.ts'
@@ -176,11 +177,11 @@ function allowsPrivate({ privateAddresses, host }: Config): boolean {
   return privateAddresses === 'auto' ? isLoopback(host) : privateAddresses === 'allow'
 }
 
-/** The main thread and the thread that writes to the store need a core each. With a single core, another thread would only add context switches. */
+/** The main thread, the thread that writes to the store and each ingest thread need a core. With a single core, another thread would only add context switches. */
 function senderCount(config: Config): number {
   if (config.senders !== 'auto') return config.senders
   const cores = coresForThisProcess(config)
-  return cores === 1 ? 0 : Math.max(1, cores - 2)
+  return cores === 1 ? 0 : Math.max(1, cores - 2 - ingestThreadCount(config).count)
 }
 
 /** Starts no process until an integration has work. */

@@ -2,6 +2,7 @@
 
 import type { Unfinished } from '../delivery/delivery.ts'
 import { closeServer } from '../http/close-server.ts'
+import type { IngestThreads } from '../ingest/ingest.ts'
 import type { Log } from '../logging/log.ts'
 import { StopBudget } from '../timing/stop-budget.ts'
 import type { BackgroundWork } from './background-work.ts'
@@ -24,6 +25,7 @@ interface Running {
   core: ServiceCore
   work: BackgroundWork
   server: HttpServer
+  threads: IngestThreads | null
   log: Log
 }
 
@@ -53,12 +55,18 @@ export async function stopService(running: Running): Promise<readonly string[]> 
 }
 
 /** The steps that need nothing of each other. All of them end within the time for outcomes. */
-async function stopStages({ work, server }: Running, budget: StopBudget, sending: Promise<Unfinished>): Promise<Unfinished> {
+async function stopStages({ work, server, threads }: Running, budget: StopBudget, sending: Promise<Unfinished>): Promise<Unfinished> {
   const [unfinished] = await Promise.all([
     sending,
-    budget.wait('closing the connections of clients', STOP_MS.outcomes, closeServer(server.app, server.silent, STOP_MS.clients)),
+    budget.wait('closing the connections of clients', STOP_MS.outcomes, closeConnections(server, threads)),
     budget.wait('a step of a replay job', STOP_MS.outcomes, work.replays.stop()),
     budget.wait('evaluating alerts', STOP_MS.outcomes, work.alerts.stop()),
   ])
   return unfinished
+}
+
+/** The threads first: until their last request is answered, they pass requests on to the server. */
+async function closeConnections({ app, silent }: HttpServer, threads: IngestThreads | null): Promise<void> {
+  await threads?.close(STOP_MS.clients)
+  await closeServer(app, silent, STOP_MS.clients)
 }
