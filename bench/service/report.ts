@@ -46,9 +46,9 @@ export function deliveryText(titles: Titles, byLoad: Map<Load, ProgramRound<Deli
       receivedText(runs),
     ]
   })
-  const threadHead = ['Load', 'CPU µs/event by thread', 'Main', 'Writer', 'Senders', 'V8 in the background', 'Others']
+  const threadHead = ['Load', 'CPU µs/event by thread', 'Main', 'Ingest threads', 'Writer', 'Senders', 'V8 in the background', 'Others']
   const threadRows = deliveryRows(titles, byLoad, (_program, runs) =>
-    (['main', 'writer', 'senders', 'v8', 'others'] as const).map((thread) =>
+    (['main', 'ingest', 'writer', 'senders', 'v8', 'others'] as const).map((thread) =>
       spreadText(spreadOf(runs.map((run) => run.threads[thread])), 1),
     ),
   )

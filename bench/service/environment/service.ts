@@ -85,6 +85,8 @@ export async function startService(
     SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
     SWITCHYARD_ADMIN_TOKEN: TOKEN,
     SWITCHYARD_LOG: process.env.SWITCHYARD_LOG ?? 'info',
+    // Not for the version of --before, so that --before with this checkout compares it with and without ingest threads.
+    ...(cli === CLI && process.env.SWITCHYARD_INGEST_THREADS ? { SWITCHYARD_INGEST_THREADS: process.env.SWITCHYARD_INGEST_THREADS } : {}),
     ...more,
   }
   const [file, ...args] = [...launcher, process.execPath, ...flagsOfStart(), cli]

@@ -25,6 +25,7 @@ export interface DeliveryRun {
 /** CPU µs per event. */
 export interface ThreadCosts {
   main: number
+  ingest: number
   writer: number
   senders: number
   /** Garbage collection and compilation in the background. */
@@ -103,9 +104,10 @@ function threadCosts(after: Map<string, number>[], before: Map<string, number>[]
   // The kernel keeps 15 characters of a name.
   const known = {
     main: of((name) => name === 'MainThread' || name === 'node'),
+    ingest: of((name) => name.startsWith('switchyard-inge')),
     writer: of((name) => name.startsWith('switchyard-writ')),
     senders: of((name) => name === 'sender' || name.startsWith('switchyard-send')),
     v8: of((name) => name.startsWith('V8Worker')),
   }
-  return { ...known, others: Math.max(0, totalUs - known.main - known.writer - known.senders - known.v8) }
+  return { ...known, others: Math.max(0, totalUs - known.main - known.ingest - known.writer - known.senders - known.v8) }
 }

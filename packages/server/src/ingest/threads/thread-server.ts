@@ -75,8 +75,13 @@ export class ThreadServer {
     response.on('error', () => {})
     if (this.#isClosing) response.setHeader('Connection', 'close')
     const route = this.#routeOf(request)
-    if (route === undefined) forward(request, response, () => this.#connect(request.socket))
-    else this.#requests.messages(request, response, route)
+    try {
+      if (route === undefined) forward(request, response, () => this.#connect(request.socket))
+      else this.#requests.messages(request, response, route)
+    } catch {
+      // A request that node:http receives but does not send must not end the thread and all its connections.
+      request.socket.destroy()
+    }
   }
 
   /** Undefined if the main thread answers the request. */
