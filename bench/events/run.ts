@@ -3,7 +3,7 @@
 // The rounds of all cases take turns, and the median is printed, so that other load on the machine affects all cases alike.
 // Run: npm run bench:events
 
-import { parseBody, parseRequest } from '../../packages/server/src/ingest/parse-request.ts'
+import { parseBody, parseRequest } from '../../packages/server/src/ingest/parsing/parse-request.ts'
 import { addToCounts, addToProperties, eventKey } from '../../packages/server/src/observe/event-catalog/event-documents.ts'
 import { EventTallies } from '../../packages/server/src/observe/event-catalog/event-tallies.ts'
 

@@ -2,7 +2,7 @@
 // The rounds of all cases take turns, and the median is printed, so that other load on the machine affects all cases alike.
 // Run: npm run bench:privacy
 
-import { parseBody, parseRequest } from '../../packages/server/src/ingest/parse-request.ts'
+import { parseBody, parseRequest } from '../../packages/server/src/ingest/parsing/parse-request.ts'
 import { createPrivacy } from '../../packages/server/src/ingest/privacy/privacy.ts'
 import type { PrivacyRule } from '../../packages/server/src/store/store.ts'
 

@@ -24,7 +24,7 @@ import { type Exchange, requestProblem } from './exchange.ts'
 import { Gathering, gatheredContent, isGatherable, type Single } from './gathering.ts'
 import type { BacklogLimit } from './limits/backlog-limit.ts'
 import { createRateLimit, createSharedRateLimit, type RateLimit } from './limits/rate-limit.ts'
-import { type Body, type ParsedRequest, parseRequest } from './parse-request.ts'
+import { type Body, type ParsedRequest, parseRequest } from './parsing/parse-request.ts'
 import { type Privacy, protectAddress } from './privacy/privacy.ts'
 import type { Refusals } from './refusals.ts'
 

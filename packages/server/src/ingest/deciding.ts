@@ -9,7 +9,7 @@ import { Accepting, type IngestDeps } from './accepting.ts'
 import type { BodyFailure } from './body/read-body.ts'
 import { type Exchange, requestProblem } from './exchange.ts'
 import { createKeyLookup, type KeyLookup } from './key-lookup.ts'
-import { type Body, parseBody } from './parse-request.ts'
+import { type Body, parseBody } from './parsing/parse-request.ts'
 import { Refusals } from './refusals.ts'
 import { basicUser, bearerToken } from './sender.ts'
 

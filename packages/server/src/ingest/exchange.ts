@@ -7,7 +7,7 @@ import type { Proxies } from '../http/proxies.ts'
 import type { TraceContext } from '../model/messages.ts'
 import { parseTraceContext } from '../outbound/trace-context.ts'
 import { answerJson, answerPixel, answerSuccess } from './answers.ts'
-import { type Body, countOf, type RequestProblem, type Route, sampleOfBytes } from './parse-request.ts'
+import { type Body, countOf, type RequestProblem, type Route, sampleOfBytes } from './parsing/parse-request.ts'
 
 export interface Exchange {
   readonly route: Route

@@ -26,7 +26,6 @@ export { rejectUnparsed } from './answers.ts'
 export type { Deciding } from './deciding.ts'
 export { rewriteTrackingUrl } from './paths.ts'
 export { MAX_BODIES_BYTES } from './receive.ts'
-export { IngestThreads, type IngestThreadsOptions } from './threads/ingest-threads.ts'
 
 type Handle = (raw: IncomingMessage, response: ServerResponse, request: FastifyRequest) => void
 

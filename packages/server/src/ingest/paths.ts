@@ -2,7 +2,7 @@
 // ends in a slash gives //v1/batch.
 
 import { MESSAGE_TYPES, type MessageType } from '@switchyard/protocol'
-import type { Route } from './parse-request.ts'
+import type { Route } from './parsing/parse-request.ts'
 
 export const PREFIX = '/v1'
 export const METRICS_PATH = '/m'

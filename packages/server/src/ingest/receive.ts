@@ -9,7 +9,7 @@ import { type BodyLimitsByRoute, createBodyLimits, readBody } from './body/read-
 import { browserSettings, sourceConfig } from './browser-settings.ts'
 import type { Deciding } from './deciding.ts'
 import { HttpExchange } from './exchange.ts'
-import type { Route } from './parse-request.ts'
+import type { Route } from './parsing/parse-request.ts'
 import { refuseUnread } from './refusals.ts'
 import { basicUser } from './sender.ts'
 

@@ -10,7 +10,7 @@ import { type BodyFailure, discardBody } from './body/read-body.ts'
 import type { IngestEvents } from './events.ts'
 import { answerErrorOf, type Exchange } from './exchange.ts'
 import type { KeyLookup } from './key-lookup.ts'
-import { type RequestProblem, sampleOfBytes } from './parse-request.ts'
+import { type RequestProblem, sampleOfBytes } from './parsing/parse-request.ts'
 import { basicUser, unknownKeyMessage } from './sender.ts'
 
 export interface RefusalParts extends Partial<Pick<IngestEvents, 'onRejected'>> {

@@ -2,7 +2,8 @@
 
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../config.ts'
-import { type Deciding, IngestThreads, MAX_BODIES_BYTES } from '../ingest/ingest.ts'
+import { type Deciding, MAX_BODIES_BYTES } from '../ingest/ingest.ts'
+import { IngestThreads } from '../ingest/threads/ingest-threads.ts'
 import type { Log } from '../logging/log.ts'
 import type { Store } from '../store/store.ts'
 import type { HttpServer } from './http-server.ts'

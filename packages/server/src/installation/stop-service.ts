@@ -2,7 +2,7 @@
 
 import type { Unfinished } from '../delivery/delivery.ts'
 import { closeServer } from '../http/close-server.ts'
-import type { IngestThreads } from '../ingest/ingest.ts'
+import type { IngestThreads } from '../ingest/threads/ingest-threads.ts'
 import type { Log } from '../logging/log.ts'
 import { StopBudget } from '../timing/stop-budget.ts'
 import type { BackgroundWork } from './background-work.ts'

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type JsonObject, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import fc from 'fast-check'
-import { parseBody, parseRequest } from '../ingest/parse-request.ts'
+import { parseBody, parseRequest } from '../ingest/parsing/parse-request.ts'
 import { tooLargeMerged } from './merged-size.ts'
 import { merged } from './outbound-message.ts'
 

@@ -4,7 +4,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Peer } from '../../http/port-stream.ts'
 import type { TraceContext } from '../../model/messages.ts'
 import type { BodyFailure } from '../body/read-body.ts'
-import type { Route } from '../parse-request.ts'
+import type { Route } from '../parsing/parse-request.ts'
 
 /** What a thread is started with. */
 export interface ThreadStart {

@@ -2,7 +2,7 @@
 
 import type { TraceContext } from '../../model/messages.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Route } from '../parse-request.ts'
+import type { Route } from '../parsing/parse-request.ts'
 import type { RequestFields } from './protocol.ts'
 
 /** Takes the answers to the requests of one thread. */

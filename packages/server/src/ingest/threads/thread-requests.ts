@@ -8,7 +8,7 @@ import { parseTraceContext } from '../../outbound/trace-context.ts'
 import { answerError, answerSuccess, answerText } from '../answers.ts'
 import { type BodyFailure, type BodyLimitsByRoute, createBodyLimits, readBody } from '../body/read-body.ts'
 import { isFromBrowser } from '../exchange.ts'
-import type { Route } from '../parse-request.ts'
+import type { Route } from '../parsing/parse-request.ts'
 import { basicUser } from '../sender.ts'
 import type { AnswerPacket, RequestField, RequestFields, RequestPacket, ThreadStart } from './protocol.ts'
 

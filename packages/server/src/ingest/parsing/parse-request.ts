@@ -15,11 +15,11 @@ import {
   parseTime,
   REFUSALS,
 } from '@switchyard/protocol'
-import { bytesProblem } from '../api/json-problem.ts'
-import type { ApiErrorCode } from '../errors.ts'
-import { tooLargeMerged } from '../outbound/merged-size.ts'
-import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../store/port/scan-json.ts'
-import { MAX_HASHED_VALUES, type Protect, TooManyHashedValues } from './privacy/privacy.ts'
+import { bytesProblem } from '../../api/json-problem.ts'
+import type { ApiErrorCode } from '../../errors.ts'
+import { tooLargeMerged } from '../../outbound/merged-size.ts'
+import { isTooDeep, MAX_DEPTH, mayBeDeep, scanBatch } from '../../store/port/scan-json.ts'
+import { MAX_HASHED_VALUES, type Protect, TooManyHashedValues } from '../privacy/privacy.ts'
 import { TimeWarnings, type Warnings } from './time-warnings.ts'
 
 /** What a path accepts: a batch, or one message of the type that is in the path. */

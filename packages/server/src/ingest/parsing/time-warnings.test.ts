@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BASIC, NOW, trackingApi } from './fixtures/tracking-api.ts'
+import { BASIC, NOW, trackingApi } from '../fixtures/tracking-api.ts'
 
 const DAY_MS = 86_400_000
 const iso = (ms: number): string => new Date(ms).toISOString()

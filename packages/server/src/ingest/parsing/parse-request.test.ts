@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type JsonObject, MAX_BATCH_MESSAGES, MAX_MESSAGE_BYTES } from '@switchyard/protocol'
 import fc from 'fast-check'
-import { readStoredBody, writeStoredBody } from '../store/port/stored-messages.ts'
+import { readStoredBody, writeStoredBody } from '../../store/port/stored-messages.ts'
 import { type Body, type ParsedRequest, parseBody, parseRequest, type RequestProblem, type Route } from './parse-request.ts'
 
 const good = { type: 'track', userId: 'u', event: 'e', messageId: 'm' }

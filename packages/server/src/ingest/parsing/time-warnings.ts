@@ -3,8 +3,8 @@
 // costs about a tenth of a microsecond.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { WARNINGS, type WarningCode } from '../api/message-warnings.ts'
-import { readTime } from '../outbound/outbound-message-times.ts'
+import { WARNINGS, type WarningCode } from '../../api/message-warnings.ts'
+import { readTime } from '../../outbound/outbound-message-times.ts'
 
 export interface MessageWarning {
   /** The index of the message in the batch; null if the field belongs to the whole batch. */
