@@ -122,3 +122,29 @@ test('the same odd requests get the same answers with and without threads, and t
   assert.ok(messages.length > 50, String(messages.length))
   assert.deepEqual(await stored(threaded), messages)
 })
+
+test('the live view goes through a thread, a new write key works at once, and a stop loses nothing', { skip: NO_THREADS }, async () => {
+  await using service = await startService({ log: 'error', env: { SWITCHYARD_INGEST_THREADS: '2' } })
+  const live = await fetch(`${service.url}/api/live`, { headers: { authorization: `Bearer ${service.token}` } })
+  const reader = (live.body as ReadableStream<Uint8Array>).getReader()
+  const { writeKeys } = await service.api<{ writeKeys: string[] }>('/sources', { method: 'POST', body: { name: 'new' } })
+  const authorization = `Basic ${Buffer.from(`${writeKeys[0]}:`).toString('base64')}`
+  // As many connections as reach every thread, in all likelihood.
+  const answers = await Promise.all(
+    Array.from({ length: 16 }, (_, at) =>
+      fetch(`${service.url}/v1/batch`, { method: 'POST', headers: { authorization }, body: JSON.stringify({ batch: [track(`n-${at}`)] }) }),
+    ),
+  )
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+  let seen = ''
+  while (!seen.includes('n-0')) {
+    const { done, value } = await reader.read()
+    assert.ok(!done, 'the live view ended')
+    seen += Buffer.from(value).toString()
+  }
+  const { code } = await service.stop()
+  assert.equal(code, 0)
+  const next = await service.restart({ env: { SWITCHYARD_INGEST_THREADS: '0' } })
+  const { data } = await next.api<{ data: unknown[] }>('/messages?limit=100')
+  assert.equal(data.length, 16)
+})

@@ -64,6 +64,8 @@ export class IngestThreads {
   readonly #threads = new Set<Thread>()
   readonly #check: NodeJS.Timeout
   #start: ThreadStart
+  /** Timers of threads that are started later. */
+  readonly #opening = new Set<NodeJS.Timeout>()
   #pauseMs = 0
   #isClosing = false
 
@@ -107,6 +109,7 @@ export class IngestThreads {
   async close(graceMs: number): Promise<void> {
     this.#isClosing = true
     clearInterval(this.#check)
+    for (const timer of this.#opening) clearTimeout(timer)
     const kill = setTimeout(() => {
       for (const { worker } of this.#threads) void worker.terminate()
     }, graceMs + END_MS)
@@ -162,16 +165,16 @@ export class IngestThreads {
   }
 
   #openLater(): void {
-    const open = (): void => {
-      if (this.#isClosing) return
+    const timer = setTimeout(() => {
+      this.#opening.delete(timer)
       this.#open().catch((error: Error) => {
         if (this.#isClosing) return
         this.#options.onLost(error)
         this.#pauseMs = Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, this.#pauseMs * 2))
         this.#openLater()
       })
-    }
-    setTimeout(open, this.#pauseMs).unref()
+    }, this.#pauseMs)
+    this.#opening.add(timer)
   }
 
   #checkThreads(): void {
