@@ -85,7 +85,7 @@ export async function startService(
     SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
     SWITCHYARD_ADMIN_TOKEN: TOKEN,
     SWITCHYARD_LOG: process.env.SWITCHYARD_LOG ?? 'info',
-    // Not for the version of --before, so that --before with this checkout compares it with and without ingest threads.
+    // Not for the version of --before, which may not know it.
     ...(cli === CLI && process.env.SWITCHYARD_INGEST_THREADS ? { SWITCHYARD_INGEST_THREADS: process.env.SWITCHYARD_INGEST_THREADS } : {}),
     ...more,
   }
