@@ -19,8 +19,8 @@ function exchange(service: Service, bytes: Buffer): Promise<string> {
   })
 }
 
-/** Without what differs from one answer to the next. */
-const comparable = (answer: string): string => answer.replaceAll(/\r\nDate: [^\r]*/gi, '')
+/** Without what differs from one answer to the next, or with the write key. */
+const comparable = (answer: string): string => answer.replaceAll(/\r\n(?:Date|ETag): [^\r]*/gi, '')
 
 function request(method: string, path: string, headers: Record<string, string>, body: string | Buffer = ''): Buffer {
   const bytes = Buffer.from(body)
