@@ -116,7 +116,7 @@ test('the same odd requests get the same answers with and without threads, and t
   }
   const stored = async (service: Service): Promise<unknown[]> => {
     const { data } = await service.api<{ data: { messageId: string; type: string; userId: string | null }[] }>('/messages?limit=500')
-    return data.map(({ messageId, type, userId }) => [messageId, type, userId]).sort()
+    return data.map(({ messageId, type, userId }) => [messageId, type, userId].join(' ')).sort((one, other) => (one < other ? -1 : 1))
   }
   const messages = await stored(plain)
   assert.ok(messages.length > 50, String(messages.length))

@@ -280,7 +280,7 @@ test('Twilio Studio: one execution for a user in the cooling-off period, also af
   const identify = (messageId: string, userId: string): object => ({ type: 'identify', messageId, userId })
 
   const first = await start()
-  const current = { url: first.url, api: first.api }
+  const current: Pick<Service, 'url' | 'api'> = { url: first.url, api: (...request) => first.api(...request) }
   const wiring = await wire(current, {
     type: 'integration',
     integration: 'actions-twilio-studio',
@@ -303,7 +303,7 @@ test('Twilio Studio: one execution for a user in the cooling-off period, also af
   await first[Symbol.asyncDispose]()
 
   await using again = await start()
-  Object.assign(current, { url: again.url, api: again.api })
+  Object.assign(current, { url: again.url, api: (...request: Parameters<Service['api']>) => again.api(...request) })
   assert.deepEqual(await sent(['studio-6'], 'jane'), ['failed'])
   assert.equal(executions() - before, 2)
   // What is kept of a user is deleted with the user. A host forgets it when it reads the stored entries the next time.

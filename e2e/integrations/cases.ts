@@ -124,7 +124,7 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
   )
   const settings = created['settings'] as JsonObject
   const ofForm = created['subscriptions'] as readonly CaseSubscription[]
-  const ordered = subscriptions.map((each, at) => ({ ...each, mapping: inOrderOf(ofForm[at]?.mapping ?? {}, each.mapping) }))
+  const ordered = subscriptions.map((each, at) => Object.assign({}, each, { mapping: inOrderOf(ofForm[at]?.mapping ?? {}, each.mapping) }))
   const batchActions = actions.filter(({ batch }) => batch).map((action) => action.slug)
   const { oauth } = settings as { oauth?: JsonObject }
   const direct = {
@@ -140,7 +140,7 @@ function caseOf(integration: CatalogIntegration): IntegrationCase {
 function inOrderOf(form: JsonObject, mapping: JsonObject): JsonObject {
   return Object.fromEntries(
     [...new Set([...Object.keys(form), ...Object.keys(mapping)])].flatMap((key) => (key in mapping ? [[key, mapping[key]]] : [])),
-  ) as JsonObject
+  )
 }
 
 function inOrder(actions: readonly CatalogAction[], first: readonly string[] = []): CatalogAction[] {

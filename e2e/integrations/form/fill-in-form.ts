@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import type { CatalogIntegration, CatalogPreset } from '@switchyard/integrations/catalog'
 import type { JsonObject } from '@switchyard/protocol'
-import type { Action, Definition, Preset } from '../../../packages/dashboard/src/kinds/integration/definition.ts'
+import type { Action, Definition } from '../../../packages/dashboard/src/kinds/integration/definition.ts'
 import { createBodyOf, integrationProblems, newIntegration } from '../../../packages/dashboard/src/kinds/integration/integration-draft.ts'
 import { mappingDraftOf } from '../../../packages/dashboard/src/kinds/integration/mapping-draft.ts'
 import { isJson, type SettingsDraft, settingFields } from '../../../packages/dashboard/src/kinds/integration/settings-draft.ts'
@@ -59,7 +59,7 @@ export function fillInSubscriptions(
   })
   const drafts = subscriptions.map(({ preset, action, name, subscribe, mapping }, at) => {
     const found = actionOf(definition, action) as Action
-    const draft = preset === null ? actionDraft(found, `${at}`) : presetDraft(definition, preset as unknown as Preset, `${at}`)
+    const draft = preset === null ? actionDraft(found, `${at}`) : presetDraft(definition, preset, `${at}`)
     return { ...draft, name, subscribe, mapping: { ...draft.mapping, ...mappingDraftOf(mapping, found.fields.properties) } }
   })
   return filledInBody(definition, Object.fromEntries(typed) as Typed['settings'], drafts)

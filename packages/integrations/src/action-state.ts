@@ -12,10 +12,11 @@ const MAX_VALUE_CHARS = 2_000
 /** Of one message or batch. */
 const MAX_ENTRIES = 20
 
+/** From the code of an integration, so anything. */
 interface Ttl {
-  hour?: number
-  minute?: number
-  second?: number
+  hour?: unknown
+  minute?: unknown
+  second?: unknown
 }
 
 /** The entries of one run of an action, for one message or a batch. */
@@ -61,7 +62,7 @@ export class StateDraft {
   discard(): void {
     if (this.#isOver) return
     this.#isOver = true
-    for (const { undo } of this.#entries.reverse()) undo()
+    for (let last = this.#entries.pop(); last !== undefined; last = this.#entries.pop()) last.undo()
   }
 }
 

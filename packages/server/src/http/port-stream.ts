@@ -35,9 +35,13 @@ export class PortStream extends Duplex {
   }
 
   override _read(): void {
+    this.#ask()
+  }
+
+  #ask(): void {
     if (!this.#isAsked) return
     this.#isAsked = false
-    this.#port.postMessage(true)
+    this.#port.postMessage(true, [])
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, written: () => void): void {
@@ -51,7 +55,7 @@ export class PortStream extends Duplex {
   }
 
   override _final(ended: () => void): void {
-    this.#port.postMessage(null)
+    this.#port.postMessage(null, [])
     ended()
   }
 
@@ -74,7 +78,7 @@ export class PortStream extends Duplex {
     } else if (part === null) this.push(null)
     else {
       this.#isAsked = true
-      if (this.push(Buffer.from(part.buffer, part.byteOffset, part.byteLength))) this._read()
+      if (this.push(Buffer.from(part.buffer, part.byteOffset, part.byteLength))) this.#ask()
     }
   }
 }

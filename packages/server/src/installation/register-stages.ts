@@ -43,7 +43,7 @@ export async function registerStages(
   registerMetrics(app, service)
   const routes = await registerControlApi(app, service)
   registerDocs(app, { document: () => apiDocument(routes), site: join(PACKAGES, '..', 'docs', '.vitepress', 'dist') })
-  return { deciding, hasDashboard: await registerDashboard(app, { folder: join(PACKAGES, 'dashboard', 'dist') }) }
+  return { deciding, hasDashboard: registerDashboard(app, { folder: join(PACKAGES, 'dashboard', 'dist') }) }
 }
 
 async function registerTracking(app: FastifyInstance, { core, work, config, bodyTimeoutMs }: Service, bypass: Bypass): Promise<Deciding> {

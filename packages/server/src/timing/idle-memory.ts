@@ -15,9 +15,9 @@ const PAUSE_CHECKS = 60
 
 export interface ThreadMemory {
   /** The share of the time since the previous call in which the thread was busy. */
-  busyShare(): number
-  heapBytes(): number
-  collect(): void
+  busyShare: () => number
+  heapBytes: () => number
+  collect: () => void
 }
 
 /** Returns the check. It is to be called every second. */

@@ -15,8 +15,8 @@ const MANY = 1_000
 const UNRECORDED_MS = 60_000
 
 interface Waiting {
-  resolve(): void
-  reject(error: Error): void
+  resolve: () => void
+  reject: (error: Error) => void
 }
 
 class DestinationState {

@@ -186,5 +186,5 @@ export class IngestThreads {
 }
 
 function post(worker: Worker, message: ToThread): void {
-  worker.postMessage(message)
+  worker.postMessage(message, [])
 }

@@ -67,7 +67,7 @@ export async function readState(documents: DocumentStore, destinationId: string,
   const latest = stored.filter(({ atMs }) => atMs > nowMs).sort((one, other) => other.atMs - one.atMs)
   const beforeMs = latest.length > MAX_ENTRIES ? (latest[MAX_ENTRIES - 1] as StoredDocument).atMs : nowMs
   if (stored.some(({ atMs }) => atMs < beforeMs)) await documents.drop(INTEGRATION_STATE, { prefix, beforeMs })
-  return latest.slice(0, MAX_ENTRIES).map(({ atMs: expiresAtMs, doc }) => ({ ...(doc as unknown as StateEntry), expiresAtMs }))
+  return latest.slice(0, MAX_ENTRIES).map(({ atMs: expiresAtMs, doc }) => Object.assign(doc as unknown as StateEntry, { expiresAtMs }))
 }
 
 function hashOf(text: string): string {
