@@ -119,7 +119,7 @@ test('the same odd requests get the same answers with and without threads, and t
     return data.map(({ messageId, type, userId }) => [messageId, type, userId].join(' ')).sort((one, other) => (one < other ? -1 : 1))
   }
   const messages = await stored(plain)
-  assert.ok(messages.length > 50, String(messages.length))
+  assert.ok(messages.length > 20, String(messages.length))
   assert.deepEqual(await stored(threaded), messages)
 })
 
