@@ -20,6 +20,8 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'PATCH /destinations/:id': { paused: true, batch: { size: 100 } },
   'POST /destinations/:id/test': { type: 'track' },
   'POST /destinations/:id/preview': { limit: 10, changes: { subscribe: 'type = "track"' } },
+  'POST /destinations/:id/choices': { action: 'removeProfile', field: 'list_id' },
+  'POST /catalog/:slug/choices': { settings: { api_key: 'API_KEY' }, action: 'removeProfile', field: 'list_id' },
   'POST /quarantine/release': { source: 'SOURCE_ID', rule: 'track Order Completed' },
   'POST /quarantine/delete': { ids: ['MESSAGE_ID'] },
   'POST /replays': { destinationId: 'DESTINATION_ID', states: ['failed', 'expired'], from: '2026-11-15T00:00:00.000Z', dryRun: true },
