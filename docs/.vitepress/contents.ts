@@ -91,6 +91,7 @@ export const SECTIONS: readonly Section[] = [
       ['metrics', 'Metrics'],
       ['logs', 'Logs'],
       ['tested-integrations', 'Tested integrations'],
+      ['feature-flags', 'Feature flags of integrations'],
     ],
   },
 ]
