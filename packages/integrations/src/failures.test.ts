@@ -61,6 +61,12 @@ test('a connection that is reset is a failure of the network, before and after t
   assert.deepEqual([second.requests[0]?.status, second.requests[0]?.responseStart], [200, 'the start'])
 })
 
+test('an answer that is not what its content-encoding says is a failure of the network', async (t) => {
+  const tool = await startTool(t, (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('not gzip'))
+  const { results } = await runSend(integrationOf({ perform: post(tool.url) }))
+  assert.equal(results[0]?.kind === 'network' && results[0].code, 'Z_DATA_ERROR')
+})
+
 test('an error that an action reports for a single message as it does for batches is a failure', async () => {
   const { MultiStatusResponse } = require('@segment/actions-core') as { MultiStatusResponse: new () => Reported }
   const reported = (report: (response: Reported) => void): Promise<StepResult> =>

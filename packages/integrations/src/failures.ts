@@ -136,7 +136,7 @@ function retryAfterOf(error: unknown): string | null {
 }
 
 const NETWORK_CODE =
-  /^(E(ADDR|AI_|CONN|HOST|NET|NOTFOUND|PIPE|PROTO|SOCKET|TIMEDOUT)\w*|UND_ERR_\w+|ERR_(ADDRESS_REFUSED|PREVIEW_DIAL|STREAM_PREMATURE_CLOSE|(TLS|SSL|HTTP2|SOCKET)_\w+)|CERT_\w+|HPE_\w+|\w*_(CERT|CERTIFICATE|SIGNATURE)(_\w+)?)$/
+  /^(E(ADDR|AI_|CONN|HOST|NET|NOTFOUND|PIPE|PROTO|SOCKET|TIMEDOUT)\w*|UND_ERR_\w+|ERR_(ADDRESS_REFUSED|PREVIEW_DIAL|STREAM_PREMATURE_CLOSE|(TLS|SSL|HTTP2|SOCKET)_\w+)|CERT_\w+|Z_\w+_ERROR|HPE_\w+|\w*_(CERT|CERTIFICATE|SIGNATURE)(_\w+)?)$/
 
 /** Of the error, what caused it, or one of the errors that it collects. */
 function networkCode(error: unknown, depth = 0): string | null {
