@@ -23,7 +23,7 @@ test('a third kind of destination is one folder and one entry in the dashboard',
   replace('src/api/types.ts', /^ {2}Destination: .*$/m, (line) => {
     const [, shared] = /\{ type: 'integration'; (.*?)integration: string; /.exec(line) ?? []
     assert.ok(shared, 'the settings that all kinds have')
-    return `${line} | { type: 'sink'; ${shared}counter: string; shared?: boolean }`
+    return `${line} | { type: 'sink'; ${shared}counter: string; shared?: boolean | undefined }`
   })
   assert.deepEqual([...new Set(errors().map((error) => error.split('(')[0]))], ['src/kinds/kinds.tsx'])
 
