@@ -71,7 +71,7 @@ test('a refresh token that replaces another one is stored: after a restart it is
   const [entry] = await eventually(renewals, ({ length }) => length > 0)
   assert.deepEqual(
     [entry?.actor, entry?.before, entry?.after],
-    [{ id: 'service', name: 'service' }, null, { changedSecrets: ['settings.oauth'] }],
+    [{ id: 'service', name: 'service', type: 'service', owner: null }, null, { changedSecrets: ['settings.oauth'] }],
   )
   // The destination was defined again, with tokens that are valid.
   await deliver()
