@@ -1,5 +1,5 @@
 // What an action keeps for later messages, by keys that it chooses: the library's `stateContext`. An entry is visible to other runs as soon as it is set,
-// and is kept only if its run succeeded: a run that failed is repeated, and must not find what it left itself.
+// and is kept only if its run succeeded: a run that failed is repeated, and must not find its own entries.
 
 import type { ActionState, KeptEntry, StateEntry } from './integration.ts'
 import { runLogger } from './recording/log-capture.ts'
@@ -12,7 +12,7 @@ const MAX_VALUE_CHARS = 2_000
 /** Of one message or batch. */
 const MAX_ENTRIES = 20
 
-/** From the code of an integration, so anything. */
+/** Comes from the code of an integration, so it can be anything. */
 interface Ttl {
   hour?: unknown
   minute?: unknown
@@ -45,7 +45,7 @@ export class StateDraft {
     if (this.#isOver) return
     if (key.length > MAX_KEY_CHARS || value.length > MAX_VALUE_CHARS || this.#entries.length >= MAX_ENTRIES) {
       runLogger.warn(
-        `An entry that the action keeps for later messages was left out: it keeps at most ${MAX_ENTRIES}, with keys of ${MAX_KEY_CHARS} characters and values of ${MAX_VALUE_CHARS}.`,
+        `A value that the action keeps for later messages was not stored. The limits are ${MAX_ENTRIES} values per run, ${MAX_KEY_CHARS} characters per key and ${MAX_VALUE_CHARS} per value.`,
       )
       return
     }
@@ -66,7 +66,7 @@ export class StateDraft {
   }
 }
 
-/** At least a second, so that a zero keeps nothing for long, and not for ever. */
+/** At least a second: a zero must not keep the entry for ever. */
 function ttlOf({ hour, minute, second }: Ttl = {}): number {
   if (hour === undefined && minute === undefined && second === undefined) return DEFAULT_TTL_MS
   const ms = (Number(hour ?? 0) * 3_600 + Number(minute ?? 0) * 60 + Number(second ?? 0)) * 1_000

@@ -20,11 +20,11 @@ const on = (reason: string): FeatureFlag => ({ isOn: true, reason })
 const off = (reason: string): FeatureFlag => ({ isOn: false, reason })
 
 const canary = (api: string): FeatureFlag =>
-  off(`Uses the next version of ${api}, which Segment tries out with it. Off: without the flag, the library uses the other version.`)
+  off(`Uses the next version of ${api}, which Segment is trying out. Off: the library uses the current version by default.`)
 
 const rewritten = (event: string): FeatureFlag =>
   off(
-    `Uses a rewritten version of the code for ${event} events, which Segment tries out with it. Off: without the flag, the library uses the other version.`,
+    `Uses a rewritten version of the code for ${event} events, which Segment is trying out. Off: the library uses the current version by default.`,
   )
 
 /** Segment's own service for messages. Its cache and its locks exist only there. */
@@ -39,7 +39,7 @@ const ENGAGE: Flags = {
 const FLAGS: Readonly<Record<string, Flags>> = {
   'actions-amazon-amc': {
     'actions-amazon-amc-consent': off(
-      'Sends the consent of users with each record. Off: without the flag, the library does not. Switch it on if you map consent fields.',
+      'Sends the consent of users with each record. Off: the library does not do this by default. Switch it on if you map consent fields.',
     ),
     'actions-amazon-amc-consent-enable-errors': off(
       'Refuses records of users in the UK and the EEA without consent. Has an effect only together with `actions-amazon-amc-consent`.',
@@ -71,12 +71,12 @@ const FLAGS: Readonly<Record<string, Flags>> = {
   },
   'actions-hubspot-cloud': {
     'actions-hubspot-lists-association-support': off(
-      'Adds records to lists and removes associations. Off: without the flag, the library does not. Switch it on if you map `list_details` or `dissociations`.',
+      'Adds records to lists and removes associations. Off: the library does not do this by default. Switch it on if you map `list_details` or `dissociations`.',
     ),
   },
   'actions-kafka': {
     'actions-kafka-optimize-connection': on(
-      'Keeps connections to the brokers. On: without it, each message or batch opens a connection and closes it. Connections that were not used for 30 seconds are closed.',
+      'Keeps connections to the brokers. On: without it, each message or batch opens a connection and closes it. Connections that have not been used for a minute are closed.',
     ),
   },
   'actions-linkedin-audiences': { 'linkedin-audiences-canary-version': canary('the LinkedIn Marketing API') },
@@ -86,7 +86,7 @@ const FLAGS: Readonly<Record<string, Flags>> = {
   },
   'actions-mixpanel': {
     'mixpanel-multistatus': off(
-      'Reads which events of a batch Mixpanel refused. Off: with it, a failure without an answer of Mixpanel, such as a 502 of a proxy, has no status, so it is not retried.',
+      'Reads which events of a batch Mixpanel refused. Off: with it, a failure without a response of Mixpanel, such as a 502 of a proxy, has no status, so it is not retried.',
     ),
   },
   'actions-personas-messaging-sendgrid': {
@@ -104,11 +104,9 @@ const FLAGS: Readonly<Record<string, Flags>> = {
     ),
   },
   'actions-twilio-messaging': {
-    'actions-twilio-messenger-facebook': on(
-      'Offers Facebook Messenger as a channel in forms. On: the action can send to it whether it is offered or not.',
-    ),
+    'actions-twilio-messenger-facebook': on('Offers Facebook Messenger as a channel in forms. On: the action can send to it in any case.'),
     'twilio-messaging-stringify-content-variables': off(
-      'Sends numbers and booleans in content variables as strings. Off: without the flag, the library does not. Switch it on if Twilio refuses such variables.',
+      'Sends numbers and booleans in content variables as strings. Off: the library does not do this by default. Switch it on if Twilio refuses such variables.',
     ),
   },
 }
@@ -142,7 +140,7 @@ export function featuresSchema(slug: string): FieldSchema | null {
   ])
   return {
     title: 'Feature flags',
-    description: 'Feature flags of the code of the integration, each true or false. A flag that is missing has its default.',
+    description: 'Feature flags of the integration, each true or false. A flag that is missing has its default.',
     type: 'object',
     properties: Object.fromEntries(properties),
     additionalProperties: false,

@@ -49,7 +49,7 @@ export const API_ERRORS = {
   internal_error: [500, 'The service failed unexpectedly. Its log has the details.'],
   // Control API
   unauthorized: [401, 'A valid control token is required. Send it as Authorization: Bearer <token>.'],
-  forbidden: [403, 'The role of your token does not allow this operation. Ask an admin.'],
+  forbidden: [403, 'The role or the sources of your token do not allow this operation. Ask an admin.'],
   shared_destination: [
     403,
     'The destination also serves sources that you have no access to, so you cannot change or test it, or see its counts and its health. Ask an admin.',

@@ -55,7 +55,7 @@ export function TestPanel({ destination, mayEdit, about, outcome }: TestView & {
             {test.data === undefined ? 'Send a test' : 'Send another test'}
           </Button>
         </Group>
-        {!mayEdit && <Note>Sending a test requires the editor or admin role.</Note>}
+        {!mayEdit && <Note>Sending a test requires the editor or admin role, and access to all sources of the destination.</Note>}
         {test.isPending && <Note role="status">Waiting for the response (timeout {timeoutMs / 1_000} s).</Note>}
       </Stack>
       <div ref={outcomeElement} tabIndex={-1} style={{ outline: 'none' }}>

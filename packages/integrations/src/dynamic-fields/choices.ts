@@ -1,4 +1,4 @@
-// The values that a tool offers for a field, as the library's functions return them: nothing about them is certain, because code of a definition made
+// The values that a tool offers for a field, as the library's functions return them: they are not trusted, because code of a definition made
 // them from an answer of the tool.
 
 import type { JsonObject } from '@switchyard/protocol'
@@ -51,13 +51,13 @@ export function failureIn(answer: unknown, trace: RunTrace): Failure | null {
   const last = trace.lastRequest(0)?.status ?? null
   const code = Number(error.code)
   const status = code >= 400 && code < 600 ? code : last !== null && last >= 400 ? last : null
-  const text = typeof error.message === 'string' && error.message !== '' ? error.message : 'The integration does not say why.'
+  const text = typeof error.message === 'string' && error.message !== '' ? error.message : 'The integration gave no reason.'
   // Only if the tool answered so is it the tool's status: some definitions make up a code.
   const name = status !== null && status === last ? 'HTTPError' : 'IntegrationError'
   return failureOf(Object.assign(new Error(text), { name, ...(status !== null && { status }) }), trace, 0)
 }
 
-/** A value is never shortened, because it would be another one: what is too long, or contains a secret, is left out. */
+/** A value is never shortened, because that would make it a different value: what is too long, or contains a secret, is left out. */
 export function pageOf(answer: unknown, trace: RunTrace): Page {
   const { choices, nextPage } = (answer ?? {}) as Answer
   const found = new Map<Choice['value'], Choice>()

@@ -37,8 +37,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   internal_error: 'This is a bug. Please report it with the details from the log.',
   // Control API
   unauthorized: 'If the token worked before, it has been revoked or replaced. Ask an admin for a new one.',
-  forbidden: 'Ask an admin for a token with another role or more sources.',
-  shared_destination: 'Ask an admin to make the change, or create a destination for your own sources.',
+  forbidden: 'An admin can create a token with another role or more sources.',
+  shared_destination: 'An admin can make the change. You can also create a destination for your own sources.',
   cross_site_request:
     'Open the dashboard at the address of the service itself. If a proxy in front of the service changes the address, set SWITCHYARD_PUBLIC_URL.',
   too_many_attempts:

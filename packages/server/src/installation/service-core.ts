@@ -205,7 +205,8 @@ function createHosts(
     onOutput: (line, host) => log.warn({ host, line }, 'an integration printed a line'),
     onNewRefreshToken: (destinationId, renewed) => parts.tokens().keep(destinationId, renewed),
     readState: parts.readState,
-    onError: (err) => log.error({ err }, 'what an integration keeps between messages could not be read; its messages are retried'),
+    onError: (err) =>
+      log.error({ err }, 'the values that an integration keeps between messages could not be read; its messages are retried'),
   })
 }
 

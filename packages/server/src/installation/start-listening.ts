@@ -40,7 +40,7 @@ export async function startListening({ app }: HttpServer, { config, log, store, 
     trustedProxies,
     deciding,
     onConnection: (connection) => void app.server.emit('connection', connection),
-    onLost: (err) => log.error({ err }, 'an ingest thread failed and is replaced: its connections were closed'),
+    onLost: (err) => log.error({ err }, 'an ingest thread failed and is replaced; its connections were closed'),
   })
   store.onConfiguration(() => opened.threads.updateKeys())
   return opened

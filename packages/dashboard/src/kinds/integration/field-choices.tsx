@@ -1,4 +1,4 @@
-// What the tool offers for a field: values to choose a constant from, or names for the properties of an object. The tool is asked when somebody wants it to be,
+// What the tool offers for a field: values to choose a constant from, or names for the properties of an object. The tool is asked only when the user presses the button,
 // because that takes time and needs valid credentials. Any other value can be typed.
 
 import { Autocomplete, Button, type ComboboxItem, Group, type OptionsFilter, Select, Stack, Text } from '@mantine/core'
@@ -77,7 +77,7 @@ function useChoices(name: string, tool: FieldTool): Loading {
         setLoaded({ choices: page === undefined ? answer.choices : withMore(choices, answer.choices), nextPage: answer.nextPage })
       else setProblem(answer.error.message)
     } catch (error) {
-      setProblem(error instanceof ApiProblem ? error.message : 'The service could not be asked.')
+      setProblem(error instanceof ApiProblem ? error.message : 'Could not reach the service.')
     } finally {
       setLoading(false)
     }

@@ -46,7 +46,7 @@ export default function DestinationsPage() {
       ) : list.isPending || health.data === undefined ? (
         <Loading lines={6} label="Loading destinations" />
       ) : rows.length === 0 ? (
-        <Empty title="No destinations yet" action={add || <Text size="sm">An admin can add one.</Text>}>
+        <Empty title="No destinations yet" action={add || <Text size="sm">An editor or admin can add one.</Text>}>
           A destination is a webhook or one of your tools, such as Slack or Amplitude. Switchyard sends messages to it and retries failed
           requests.
         </Empty>

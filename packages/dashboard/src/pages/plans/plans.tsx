@@ -61,7 +61,9 @@ function PlanList({ mayEdit }: { mayEdit: boolean }) {
   const empty = (
     <Empty
       title="No tracking plans yet"
-      {...(mayEdit ? { link: { to: '/plans/new', label: 'Learn a plan' } } : { action: <Text size="sm">An admin can add one.</Text> })}
+      {...(mayEdit
+        ? { link: { to: '/plans/new', label: 'Learn a plan' } }
+        : { action: <Text size="sm">An editor or admin can add one.</Text> })}
     >
       Let Switchyard write the first plan from the messages that a source has sent. It only observes: no message is held back until you
       choose the mode quarantine.

@@ -67,7 +67,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   {
     name: 'catalog show',
     summary: 'Show the settings, presets and actions of an integration, with the fields of each action',
-    details: 'The tool can be asked for the values of a dynamic field: `switchyard destinations choices` lists them.',
+    details: 'The values of a dynamic field come from the tool: `switchyard destinations choices` lists them.',
     arguments: [{ name: 'SLUG', description: 'The integration, as `switchyard catalog` lists it.' }],
     flags: { action: { placeholder: 'ACTION', description: 'Show only the fields of this action, by its slug.' } },
     examples: ['switchyard catalog show actions-slack', 'switchyard catalog show actions-amplitude --action logEventV2'],

@@ -17,7 +17,7 @@ export const CHOICES_COMMANDS: readonly Command[] = [
     name: 'destinations choices',
     summary: 'List the values that a field of an integration can have (exit code 1 if the tool gives none)',
     details:
-      'Asks the tool with the settings of the destination. `switchyard catalog show` marks the fields for which this works. Some choices depend on other fields: they are taken from the subscription of the destination that has the action, unless --mapping is given.',
+      'Asks the tool with the settings of the destination. It works for the fields that `switchyard catalog show` marks as dynamic. Some choices depend on other fields: they are taken from the subscription of the destination that has the action, unless --mapping is given.',
     arguments: [
       DESTINATION_ARGUMENT,
       { name: 'ACTION', description: 'The slug of the action.' },
@@ -25,7 +25,7 @@ export const CHOICES_COMMANDS: readonly Command[] = [
     ],
     flags: {
       mapping: { placeholder: 'JSON', description: 'The mapping so far: JSON, - for stdin, or @FILE.' },
-      page: { placeholder: 'PAGE', description: 'The next page, as the command printed it.' },
+      page: { placeholder: 'PAGE', description: 'The page to show, as printed by the previous call.' },
     },
     examples: ['switchyard destinations choices klaviyo upsertProfile list_id'],
     async run(call) {

@@ -37,11 +37,14 @@ export const TOKEN_COMMANDS: readonly Command[] = [
       },
       source: {
         placeholder: 'SOURCE',
-        description: 'Limit the token to this source (id or name). Repeat the flag for several sources.',
+        description: 'Limit the token to this source (id or name).',
         defaultText: 'all sources',
         many: true,
       },
-      expires: { placeholder: 'TIME', description: 'When the token stops working: a time such as 2027-01-31, or from now, such as 30d.' },
+      expires: {
+        placeholder: 'TIME',
+        description: 'When the token stops working: a time such as 2027-01-31, or a duration from now such as 30d.',
+      },
     },
     examples: [
       'switchyard tokens create grafana',

@@ -131,7 +131,8 @@ function auditView({ id, name, role, sources, expiresAtMs, createdAtMs }: Contro
 /** The source `system` is part of `all` only. */
 function checkScope(known: Configuration['sources'], sources: readonly string[]): void {
   for (const [index, id] of sources.entries()) {
-    if (id === SYSTEM_SOURCE) throw invalidField(`sources[${index}]`, 'is the source of messages about the service; only "all" includes it')
+    if (id === SYSTEM_SOURCE)
+      throw invalidField(`sources[${index}]`, 'is the source of messages about the service itself; only "all" includes it')
     if (!known.has(id)) throw invalidField(`sources[${index}]`, 'is not the id of a source. GET /api/sources lists all sources')
   }
 }

@@ -1,4 +1,4 @@
-// Routes that ask the tool of an integration which values a field can have: lists, channels, types of objects. For forms, and for whoever writes a mapping.
+// Routes that ask the tool of an integration which values a field can have: lists, channels, types of objects. For forms, and for people who write a mapping.
 // Nothing is stored. Not for viewers, because the tool is asked with the credentials of the destination.
 
 import type { CatalogIntegration } from '@switchyard/integrations/catalog'
@@ -49,7 +49,7 @@ const UNSAVED_LOOKUP = object({
 /** A constant of a mapping. */
 const VALUE: Schema<string | number | boolean> = {
   parse: (value) => value as string,
-  toJsonSchema: () => ({ type: ['string', 'number', 'boolean'], description: 'What the mapping contains if it is chosen.' }),
+  toJsonSchema: () => ({ type: ['string', 'number', 'boolean'], description: 'The value for the mapping.' }),
 }
 const ANSWER = object(
   {
@@ -61,11 +61,12 @@ const ANSWER = object(
       object(
         {
           code: string({
-            description: 'As the reason of an attempt, such as `http_401`, `timeout`, `integration_failed` or `invalid_authentication`.',
+            description:
+              'A code as in the reasons of attempts, such as `http_401`, `timeout`, `integration_failed` or `invalid_authentication`.',
           }),
           message: string({ description: 'What the tool or the integration said, without secrets.' }),
         },
-        { description: 'Why the tool gave no choices; null if it answered. The value can be entered by hand nevertheless.' },
+        { description: 'Why the tool gave no choices; null if it answered. You can still enter a value by hand.' },
       ),
     ),
   },
@@ -102,7 +103,7 @@ export function fieldChoicesRoutes({ store, delivery, catalog, checkUrl = () => 
         const destination = found({ notFound: 'destination_not_found' }, store.configuration().destinations.get(params['id'] ?? ''))
         const definition = await installedDefinition(catalog, destination)
         if (definition === null)
-          throw invalidField('action', 'cannot be used: the destination is no integration, or its integration is not installed')
+          throw invalidField('action', 'cannot be used: the destination is not an integration, or its integration is not installed')
         return await choices(destination, definition, body, true)
       },
     }),
@@ -140,6 +141,5 @@ function checkDynamic({ actions }: CatalogIntegration, slug: string, path: strin
   const field = Object.hasOwn(action.fields.properties, name) ? action.fields.properties[name] : undefined
   const { [inner ?? '']: property } = field?.properties ?? field?.items?.properties ?? {}
   const isDynamic = (inner === undefined ? field : property)?.['x-dynamic'] !== undefined
-  if (!isDynamic)
-    throw invalidField('field', 'is not a field whose values the tool can be asked for; the catalogue marks those with x-dynamic')
+  if (!isDynamic) throw invalidField('field', 'is not a dynamic field; the catalogue marks dynamic fields with x-dynamic')
 }

@@ -39,7 +39,7 @@ const ENTRY = object(ENTRY_FIELDS, { title: 'CatalogEntry', description: 'An int
 
 const SCHEMA = anyObject({
   description:
-    'JSON Schema of an object, with titles, defaults and choices. A secret has `writeOnly`. `x-required-if` and `x-shown-if` contain conditions on other fields. A field with `x-dynamic` has values, or keys, that the tool can be asked for: `POST /api/destinations/{id}/choices`.',
+    'JSON Schema of an object, with titles, defaults and choices. A secret has `writeOnly`. `x-required-if` and `x-shown-if` contain conditions on other fields. The values (or keys) of a field with `x-dynamic` come from the tool: `POST /api/destinations/{id}/choices` lists them.',
 })
 const INTEGRATION = object(
   {

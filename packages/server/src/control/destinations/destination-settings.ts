@@ -125,7 +125,7 @@ const WARNINGS = optional(
 const SHARED = optional(
   boolean({
     description:
-      'True if the destination also serves sources that you have no access to. Then `sourceIds` has only the others, and you cannot change it. Left out otherwise.',
+      'True if the destination also serves sources that you have no access to. Then `sourceIds` contains only the sources that you have access to, and you cannot change the destination. Left out otherwise.',
   }),
 )
 

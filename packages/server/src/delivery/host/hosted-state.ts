@@ -70,7 +70,7 @@ export class HostedStates {
     const state = this.#of(destinationId)
     const waiting = state.waiting.splice(0)
     if (stored === null) {
-      for (const { reject } of waiting) reject(new Error('what it keeps between messages could not be read'))
+      for (const { reject } of waiting) reject(new Error('the values that the integration keeps between messages could not be read'))
       return
     }
     state.readAtMs = performance.now()

@@ -57,8 +57,8 @@ test('a host that never answers ends at the limit, and at most four are asked at
 
 test('what a host answers is not trusted, and its errors keep their codes', async () => {
   const answers: [Outcome, FieldChoices['error'], number][] = [
-    [success('not JSON'), { code: 'integration_failed', message: 'The integration gave an answer that cannot be read.' }, 0],
-    [success(null), { code: 'integration_failed', message: 'The integration gave an answer that cannot be read.' }, 0],
+    [success('not JSON'), { code: 'integration_failed', message: 'The integration returned an invalid answer.' }, 0],
+    [success(null), { code: 'integration_failed', message: 'The integration returned an invalid answer.' }, 0],
     [success(JSON.stringify({ choices: [{ value: {} }, { value: 'a', label: 1 }, 'b'], nextPage: {} })), null, 1],
     [success(JSON.stringify({ choices: Array.from({ length: 2_000 }, (_, value) => ({ value })) })), null, 1_000],
     [

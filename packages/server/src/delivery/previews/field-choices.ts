@@ -76,6 +76,6 @@ function parsed(text: string): FieldChoices {
     })
     return { choices: checked, nextPage: typeof nextPage === 'string' ? nextPage : null, error: null }
   } catch {
-    return failed('integration_failed', 'The integration gave an answer that cannot be read.')
+    return failed('integration_failed', 'The integration returned an invalid answer.')
   }
 }
