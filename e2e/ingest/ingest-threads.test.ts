@@ -1,4 +1,4 @@
-// A service with ingest threads answers and stores what one without them answers and stores, and serves everything else through them as well.
+// A service with ingest threads gives the same answers and stores the same messages as one without them. All other requests go through them, too.
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -19,7 +19,7 @@ function exchange(service: Service, bytes: Buffer): Promise<string> {
   })
 }
 
-/** Without what differs from one answer to the next, or with the write key. */
+/** Removes the parts that differ from one answer to the next, or depend on the write key. */
 const comparable = (answer: string): string => answer.replaceAll(/\r\n(?:Date|ETag): [^\r]*/gi, '')
 
 function request(method: string, path: string, headers: Record<string, string>, body: string | Buffer = ''): Buffer {
@@ -129,7 +129,7 @@ test('the live view goes through a thread, a new write key works at once, and a 
   const reader = (live.body as ReadableStream<Uint8Array>).getReader()
   const { writeKeys } = await service.api<{ writeKeys: string[] }>('/sources', { method: 'POST', body: { name: 'new' } })
   const authorization = `Basic ${Buffer.from(`${writeKeys[0]}:`).toString('base64')}`
-  // As many connections as reach every thread, in all likelihood.
+  // Enough connections to reach every thread with high probability.
   const answers = await Promise.all(
     Array.from({ length: 16 }, (_, at) =>
       fetch(`${service.url}/v1/batch`, { method: 'POST', headers: { authorization }, body: JSON.stringify({ batch: [track(`n-${at}`)] }) }),

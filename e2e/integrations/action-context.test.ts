@@ -268,7 +268,7 @@ test('Twilio Studio: one execution for a user in the cooling-off period, also af
   gateway.answer = ({ path }) => {
     const answer = { headers: { 'content-type': 'application/json' } }
     if (!path.includes('/external_ids')) return { ...answer, body: '{"sid":"FN1"}' }
-    // The first lookup fails: what the action has set until then is not kept, so that the message can be retried.
+    // The first lookup fails: the entries that the action has set until then are not kept, so that the message can be retried.
     if (failures-- > 0) return { ...answer, status: 500, body: '{}' }
     return { ...answer, body: JSON.stringify({ data: [{ id: '+15550100', created_at: '2026-01-01T00:00:00Z' }] }) }
   }
@@ -306,7 +306,7 @@ test('Twilio Studio: one execution for a user in the cooling-off period, also af
   Object.assign(current, { url: again.url, api: (...request: Parameters<Service['api']>) => again.api(...request) })
   assert.deepEqual(await sent(['studio-6'], 'jane'), ['failed'])
   assert.equal(executions() - before, 2)
-  // What is kept of a user is deleted with the user. A host forgets it when it reads the stored entries the next time.
+  // The entries of a user are deleted with the user. A host forgets them when it next reads the stored entries.
   await again.api('/deletions', { method: 'POST', body: { userIds: ['joe'] } })
   await eventually(
     async () => await sent([`studio-${randomUUID()}`], 'joe'),

@@ -53,7 +53,10 @@ export interface CaseSubscription {
   preset: CatalogPreset | null
 }
 
-/** The library cannot be compared with, because it needs a machine of Segment or more messages than one, or does not speak HTTP: the test that checks them instead. */
+/**
+ * Integrations that cannot be compared with the library, because they need Segment's machines or several messages, or do not use HTTP. By slug: the
+ * test that checks them instead.
+ */
 export const OWN_TESTS: Readonly<Record<string, string>> = {
   'actions-aws-kinesis': 'own-aws-keys.test.ts',
   'actions-kafka': 'other-protocols.test.ts',

@@ -18,7 +18,7 @@ export interface Comparison {
   /** Where the service and the library differ. Empty unless something is wrong. */
   differences: string[]
   requestCount: number
-  /** The actions whose requests the library made without an error, and the service as well. Empty if something differs. */
+  /** The actions whose requests both the library and the service made without an error. Empty if something differs. */
   actions: string[]
 }
 

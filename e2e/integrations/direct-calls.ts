@@ -30,7 +30,7 @@ type Settings = Record<string, unknown>
 interface Output {
   output?: unknown
   multistatus?: readonly SingleStatus[]
-  /** Of an action that reports a single event as a batch. */
+  /** From an action that reports a single event as a batch. */
   data?: { responses?: readonly { value?: () => SingleStatus }[] }
 }
 interface SingleStatus {

@@ -121,7 +121,7 @@ test('choices that depend on other fields, the keys of an object and properties 
   assert.deepEqual(error, { code: 'integration_failed', message: "Select a value from the 'Object Type' field" })
 })
 
-test('what goes wrong has a stable code and a sentence without secrets, and deliveries are not affected', async () => {
+test('errors have a stable code and a message without secrets, and deliveries are not affected', async () => {
   const { destinationId, ...wiring } = await wire(service, { ...KLAVIYO, subscriptions: [SUBSCRIPTION] })
   const ask = async (): Promise<Choices> => (await call(`/destinations/${destinationId}/choices`, LIST)).body
   gateway.answer = () => ({ status: 401, headers: JSON_TYPE, body: JSON.stringify({ errors: [{ detail: `Wrong key ${KEY}` }] }) })
@@ -138,7 +138,7 @@ test('what goes wrong has a stable code and a sentence without secrets, and deli
   assert.equal((await wiring.settled(id)).state, 'delivered')
 })
 
-test('viewers may not ask, only for dynamic fields of integrations, and not without end', async () => {
+test('lookups are rejected for viewers, for fields that are not dynamic, and for unknown actions and destinations', async () => {
   const { destinationId } = await wire(service, { ...KLAVIYO, subscriptions: [SUBSCRIPTION] })
   const path = `/destinations/${destinationId}/choices`
   const { token } = await service.api<{ token: string }>('/tokens', { method: 'POST', body: { name: 'Viewer', role: 'viewer' } })

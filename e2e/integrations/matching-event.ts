@@ -73,7 +73,7 @@ const VALUES: readonly [name: RegExp, value: unknown][] = [
 export interface EventDetails {
   /** Part of the event, whatever the mapping reads. */
   fields?: Json
-  /** The path of what the event does not contain, although the mapping reads it. */
+  /** The path of a value that the mapping reads, but the event must not contain. */
   without?: readonly string[]
 }
 

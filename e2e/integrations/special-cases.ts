@@ -18,7 +18,7 @@ export interface SpecialCase {
   subscribes?: Readonly<Record<string, string>>
   /** Actions that must run before the others, in their order. */
   first?: readonly string[]
-  /** What the events of single actions do not contain, although their mapping reads it. */
+  /** By action: values that its mapping reads, but its event must not contain. */
   without?: Readonly<Record<string, readonly string[]>>
 }
 

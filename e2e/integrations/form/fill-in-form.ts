@@ -32,17 +32,17 @@ export interface TypedSubscription {
   action: string
   name: string
   subscribe: string
-  /** Beside what the preset, or the defaults of the action, contain. */
+  /** In addition to the values of the preset or the defaults of the action. */
   mapping: JsonObject
 }
 
-/** Fails if the form would not accept it. Without the sources, which the test adds. */
+/** Fails if the form would reject the values. The result has no sources: the test adds them. */
 export function fillInForm(integration: CatalogIntegration, typed: Typed): Record<string, unknown> {
   const definition = integration as unknown as Definition
   return filledInBody(definition, typed.settings, subscriptionsOf(definition, typed))
 }
 
-/** The same with any subscriptions. Of the settings, what the form does not show is left out. */
+/** The same with any subscriptions. Settings that the form does not show are left out. */
 export function fillInSubscriptions(
   integration: CatalogIntegration,
   settings: JsonObject,

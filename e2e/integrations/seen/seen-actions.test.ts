@@ -1,4 +1,4 @@
-// The record of actions that were seen to work: it names actions of the catalogue only, and what is no longer seen is noticed.
+// The record of actions that work in the tests: it contains only actions of the catalogue, and a test fails if one of them no longer works.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'

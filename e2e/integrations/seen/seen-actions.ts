@@ -1,4 +1,4 @@
-// Which actions of which integrations the tests saw to work, and against what. `npm run record:integrations` runs the tests and writes
+// Which actions of which integrations work in the tests, and what they were compared with. `npm run record:integrations` runs the tests and writes
 // seen-actions.json, from which the documentation gets its table. In all other runs, the tests check that they still see what the file says.
 
 import assert from 'node:assert/strict'

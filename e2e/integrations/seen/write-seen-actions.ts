@@ -1,4 +1,4 @@
-// Writes seen-actions.json from what the tests see: `npm run record:integrations`, in about three minutes. Then scripts/reference.ts writes the
+// Writes seen-actions.json from what the tests see: `npm run record:integrations`, which takes some minutes. Then scripts/reference.ts writes the
 // table in the documentation. If a test fails, the file stays as it is.
 
 import { spawnSync } from 'node:child_process'

@@ -66,7 +66,7 @@ export class StateDraft {
   }
 }
 
-/** At least a second: a zero must not keep the entry for ever. */
+/** From one second to 30 days. Zero and negative times count as one second. */
 function ttlOf({ hour, minute, second }: Ttl = {}): number {
   if (hour === undefined && minute === undefined && second === undefined) return DEFAULT_TTL_MS
   const ms = (Number(hour ?? 0) * 3_600 + Number(minute ?? 0) * 60 + Number(second ?? 0)) * 1_000

@@ -44,7 +44,7 @@ export function boundMappingKit(): void {
   if (path !== undefined) throw new Error('This version of @segment/actions-core is not supported: its files have moved.')
 }
 
-/** The library asks this about each value of each payload, and compares texts. Undefined: it has to. */
+/** The library calls this for each value of each payload, and compares strings. Undefined: its own check has to decide. */
 function isPlainObject(value: unknown): boolean | undefined {
   if (typeof value !== 'object' || value === null) return false
   return Object.getPrototypeOf(value) === Object.prototype && !(Symbol.toStringTag in value) ? true : undefined

@@ -1,6 +1,6 @@
-// A mapping as functions, made once. The library checks a mapping and walks through its templates for each message, which is a seventh of what an
-// event without batches costs (a CPU profile of Amplitude), and a larger part of an event in a batch. The results are those of the mapping kit with the bounds of bounded-mapping.ts. Directives that
-// are not known here are evaluated by the kit.
+// A mapping as functions, made once. The library checks a mapping and walks through its templates for each message, which
+// takes much of the CPU time of an event (docs/decisions/0106-cost-of-an-event-of-an-integration.md). The results are those of the mapping kit with the
+// bounds of bounded-mapping.ts. The kit evaluates directives that are not known here.
 
 type Data = Readonly<Record<string, unknown>>
 /** Returns a value that shares nothing with the data, without undefined properties: as the mapping kit returns it. */
@@ -16,7 +16,7 @@ export interface MappingKit {
   render: (template: string, data: unknown) => string
 }
 
-/** A mapping of which a directive is the whole. */
+/** The key of a directive that is the whole mapping. */
 const ROOT_DIRECTIVE = '__segment_internal_directive'
 
 /** Marks what cannot be compiled. */

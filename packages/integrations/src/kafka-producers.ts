@@ -17,7 +17,7 @@ const CHECK_MS = 15_000
 
 let isKept = false
 
-/** Before the code of the integration runs. */
+/** Must be called before the code of the integration runs. */
 export function keepKafkaProducers(slug: string): void {
   if (slug !== 'actions-kafka' || isKept) return
   isKept = true

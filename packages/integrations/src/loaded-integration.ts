@@ -119,7 +119,7 @@ export class LoadedIntegration implements Integration {
       }
       return attempt
     })
-    // What the deadline has ended is repeated, so nothing of it is kept.
+    // A run that the deadline has ended is repeated, so none of its entries are kept.
     const state = [...drafts].flatMap(([draft, positions]) => {
       const isKept = positions.some((position) => result.results[position]?.kind === 'success')
       if (!isKept) draft.discard()

@@ -16,7 +16,7 @@ type SessionInfo = Schemas['Session']
 
 const Current = createContext<SessionInfo | null>(null)
 
-/** The session of the user. `mayEdit`: not only a viewer. Throws outside of <Session>. */
+/** The session of the user. `mayEdit`: whether the role is editor or admin. Throws outside of <Session>. */
 export function useSession(): SessionInfo & { isAdmin: boolean; mayEdit: boolean } {
   const session = useContext(Current)
   if (session === null) throw new Error('useSession must be used inside of <Session>')

@@ -21,7 +21,7 @@ async function look(opened: Integration, lookup: Partial<FieldLookup>, options: 
     { action: 'send', field: 'list', mapping: {}, ...lookup },
     { signal: AbortSignal.timeout(20_000), ...options },
   )
-  return found ?? assert.fail('the integration cannot be asked')
+  return found ?? assert.fail('the integration has no lookup of choices')
 }
 
 test('a function gets the constants of the mapping, the page and the settings, and what it answers is returned', async () => {
@@ -67,7 +67,7 @@ test('the names of properties, and the properties of elements of a list, have fu
   assert.deepEqual(missing.result.kind, 'failed')
 })
 
-test('an answer is bounded, contains no secret, and what is no choice is left out', async () => {
+test('an answer is limited in size, contains no secret, and omits invalid choices', async () => {
   const secret = 'secret-key-123'
   const authentication = { scheme: 'custom', fields: { apiKey: { ...ABOUT, type: 'password' } } }
   const many = Array.from({ length: 3_000 }, (_, at) => ({ value: `v${at}`, label: `l${at}` }))

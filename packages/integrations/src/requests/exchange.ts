@@ -1,5 +1,5 @@
 // One request and its whole answer, with what node-fetch does on the way: redirects, compressed answers, and its errors. The library reads
-// every answer to its end before an action gets it, so the body is collected here once, instead of passing through four streams.
+// every answer to its end before an action gets it, so the body is collected here once, instead of passing through several streams.
 
 import http from 'node:http'
 import https from 'node:https'
@@ -20,7 +20,7 @@ export interface Outgoing {
   timeoutMs: number | null
 }
 
-/** Thrown if the time of the request itself is over. */
+/** Thrown when the timeout of the request itself has passed. */
 export class OwnTimeout extends Error {}
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
@@ -110,7 +110,7 @@ const gunzip = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip)
 const inflate = promisify<Buffer, Buffer>(zlib.inflate)
 const inflateRaw = promisify<Buffer, Buffer>(zlib.inflateRaw)
 const brotli = promisify<Buffer, Buffer>(zlib.brotliDecompress)
-/** As node-fetch does: what an answer lacks at its end is no error. */
+/** As in node-fetch, a compressed answer that ends early is not an error. */
 const LENIENT = { flush: zlib.constants.Z_SYNC_FLUSH, finishFlush: zlib.constants.Z_SYNC_FLUSH }
 
 async function decoded(
@@ -149,7 +149,7 @@ function followed(
     throw new fetch.FetchError(`uri requested responds with an invalid redirect URL: ${location}`, 'invalid-redirect')
   const url = new URL(location, target.url)
   const from = new URL(target.url)
-  // What node-fetch adds to a request, it adds to the next one.
+  // node-fetch adds its own headers to the next request again.
   const headers = new fetch.Headers(sentHeaders)
   for (const name of ['Accept', 'Content-Length', 'Accept-Encoding', 'User-Agent'])
     if (Object.hasOwn(sentHeaders, name)) headers.delete(name)

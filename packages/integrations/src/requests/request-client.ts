@@ -1,5 +1,5 @@
-// The function `request` that an action gets, instead of the library's, which builds four requests of node-fetch and passes each answer through as
-// many streams. What is sent, what an action gets back and what is thrown are the same. Requests with options that are not known here are made
+// The function `request` that an action gets, instead of the library's, which builds several requests of node-fetch and passes each answer through
+// several streams. What is sent, what an action gets back and what is thrown are the same. Requests with options that are not known here are made
 // by the library's own function.
 
 import { type Answered, exchange, type Outgoing, OwnTimeout } from './exchange.ts'
@@ -133,7 +133,7 @@ async function executed(prepared: Prepared): Promise<FetchResponse> {
   response.data = dataOf(response, content)
   const { headers } = response
   Object.defineProperty(headers, 'toJSON', { enumerable: false, value: () => Object.fromEntries(headers.entries()) })
-  // Hardly any action looks at it.
+  // Few actions read it.
   Object.defineProperty(response, 'request', { enumerable: true, configurable: true, get: () => requestOf(prepared) })
   response.options = options
   if (response.ok || options['throwHttpErrors'] === false) return response

@@ -6,7 +6,7 @@ export type HeaderMap = Map<string, string>
 
 const INVALID_NAME = /[^^_`a-zA-Z\-0-9!#$%&'*+.|~]/
 export const INVALID_VALUE = /[^\t\x20-\x7e\x80-\xff]/
-/** Node.js and node-fetch treat these in a way of their own. */
+/** Node.js and node-fetch treat these headers specially. */
 const SPECIAL = new Set(['host', 'expect', 'connection', 'transfer-encoding', 'upgrade', 'trailer', 'te', 'keep-alive'])
 
 /** The library merges what each level of options adds to those before it, and sorts what a level takes over. The last one is that of the call. */

@@ -14,7 +14,7 @@ export interface RequestTarget {
 const MAX_KEPT = 200
 const MAX_KEPT_CHARS = 300
 
-/** Most actions send everything to the same URL, and parsing it twice is a twentieth of a request. */
+/** Most actions send everything to the same URL, and parsing it twice for each request would cost CPU time. */
 const kept = new Map<string, RequestTarget>()
 
 /** Null if it is not a plain absolute URL. */

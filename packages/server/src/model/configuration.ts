@@ -245,7 +245,7 @@ export interface StoredPlan extends TrackingPlan {
   createdAtMs: number
 }
 
-/** What a caller of the control API may do, the least first. A viewer can only read; an editor can also change what belongs to its sources. */
+/** What a caller of the control API may do, from the lowest role to the highest. A viewer can only read; an editor can also change what belongs to its sources. */
 export const ROLES = ['viewer', 'editor', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 

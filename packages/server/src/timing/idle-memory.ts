@@ -1,5 +1,5 @@
 // Returns memory to the system when a thread has become idle. V8 collects garbage when the heap grows, so the heap of a thread that has nothing
-// to do stays as large as its start or its last load made it: 27 MB in a service that had just started, and more after a load.
+// to do stays as large as its start or its last load made it.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -8,7 +8,7 @@ const CHECK_EVERY_MS = 1_000
 /** A thread is idle if it used less than this share of the time between two checks, several times in a row. */
 const IDLE_SHARE = 0.01
 const IDLE_CHECKS = 2
-/** A collection stops the thread for about 50 ms, so it must be worth it. */
+/** A collection stops the thread, so it runs only if the heap has grown by this much. */
 const WORTH_BYTES = 8_000_000
 /** Between two collections, so that a thread with little work is not stopped again and again. */
 const PAUSE_CHECKS = 60
@@ -20,7 +20,7 @@ export interface ThreadMemory {
   collect: () => void
 }
 
-/** Returns the check. It is to be called every second. */
+/** Returns the check, which must be called every second. */
 export function createIdleCheck({ busyShare, heapBytes, collect }: ThreadMemory): () => void {
   let idleChecks = 0
   let pause = 0

@@ -35,7 +35,7 @@ test('a constant is a number only if the field takes numbers and the text is exa
   assert.deepEqual([choiceConstant('3', CHOICES, { type: 'string' }), choiceConstant('12', CHOICES, { type: 'string' })], [3, '12'])
 })
 
-test('what is shown below a value says what the value does not', () => {
+test('the text below a value does not repeat the value', () => {
   assert.deepEqual(CHOICES.map(choiceText), ['Customers · All', 'Leads', ''])
 })
 

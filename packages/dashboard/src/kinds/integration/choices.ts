@@ -8,14 +8,14 @@ export interface Choice {
   description?: string | undefined
 }
 
-/** Those that contain what is typed. If it is one of the values, somebody wants to see the others: all of them. */
+/** The choices that contain the typed text. If the text is exactly one of the values, all choices, so that another can be chosen. */
 export function matchingChoices(choices: readonly Choice[], typed: string): readonly Choice[] {
   const text = typed.trim().toLowerCase()
   if (text === '' || choices.some(({ value }) => String(value) === typed)) return choices
   return choices.filter(({ value, label }) => label.toLowerCase().includes(text) || String(value).toLowerCase().includes(text))
 }
 
-/** Without those that are known already: some tools ignore the page. */
+/** Adds only choices that are new: some tools ignore the page and return the same ones again. */
 export function withMore(known: readonly Choice[], found: readonly Choice[]): readonly Choice[] {
   const values = new Set(known.map(({ value }) => value))
   return [...known, ...found.filter(({ value }) => !values.has(value))]

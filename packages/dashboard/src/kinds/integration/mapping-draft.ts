@@ -58,7 +58,7 @@ export function mappingOf(draft: MappingDraft): Record<string, unknown> {
   )
 }
 
-/** The fields that have no problems, for questions about others while the mapping is edited. */
+/** The fields without problems. Lookups of other fields use them while the mapping is edited. */
 export function usableMapping(draft: MappingDraft): Record<string, unknown> {
   const usable = Object.entries(draft).flatMap(([key, field]): [string, unknown][] => {
     if (field.mode === 'none' || fieldProblem(field) !== null) return []

@@ -27,7 +27,7 @@ export interface SubscriptionsProps {
   /** The fields with problems that are shown. */
   wrong: readonly string[]
   isReadOnly: boolean
-  /** Which can be asked for the values of fields. */
+  /** The tool that is asked for the values of dynamic fields. */
   tool: Tool
 }
 

@@ -42,7 +42,7 @@ test('durations are written as flags take them', () => {
   assert.deepEqual(texts, ['0s', '100ms', '1500ms', '5s', '4h', '1d'])
 })
 
-test('a time to come is a time, or a duration from now', () => {
+test('a future time is a time, or a duration from now', () => {
   const nowMs = Date.parse('2026-11-14T09:00:00Z')
   assert.equal(parseFutureTime('expires', '30d', nowMs), '2026-12-14T09:00:00.000Z')
   assert.equal(parseFutureTime('expires', '2027-01-31T00:00:00Z', nowMs), '2027-01-31T00:00:00.000Z')

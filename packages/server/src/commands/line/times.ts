@@ -33,7 +33,7 @@ export function parseTimeFlag(flag: string, text: string, nowMs = Date.now()): s
   return isoTime(ms)
 }
 
-/** The same for a time to come: a duration means from now on. */
+/** The same for a time in the future: a duration is counted from now. */
 export function parseFutureTime(flag: string, text: string, nowMs = Date.now()): string {
   const aheadMs = durationMs(text)
   const ms = aheadMs === undefined ? parseTime(text) : nowMs + aheadMs

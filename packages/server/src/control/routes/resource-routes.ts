@@ -34,7 +34,7 @@ export interface ResourceKind<R extends Resource> {
   /** The first part of its actions in the audit log. */
   action: string
   subject: SubjectKind
-  /** The least role that may create, change and delete it. */
+  /** The lowest role that may create, change and delete it. */
   changedBy: Role
   notFound: ApiErrorCode
   answer: Schema<unknown>

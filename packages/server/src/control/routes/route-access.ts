@@ -21,7 +21,7 @@ export const SUBJECTS = {
 export type SubjectKind = keyof typeof SUBJECTS
 
 export interface RouteAccess {
-  /** The least role. */
+  /** The lowest role that may call the route. */
   role: Role
   /**
    * `none`: nothing in the request or the response belongs to a source. `limited`: the handler works on parts that are limited to the sources of the

@@ -1,4 +1,4 @@
-// Walks every route with every role and scope, and fails for a route of which it does not know how to call it. For a caller that is limited to one
+// Walks every route with every role and scope, and fails for a route that it does not know how to call. For a caller that is limited to one
 // source, no response shows anything of the other one, and what belongs to the other one is answered in the same way as what never existed.
 
 import assert from 'node:assert/strict'
@@ -153,7 +153,7 @@ suite('every route', () => {
       }
     })
 
-    test(`answers a limited ${role} about the other source as about nothing`, async () => {
+    test(`answers a limited ${role} about the other source as about ids that never existed`, async () => {
       for (const route of others()) {
         const where = `${route.method} ${route.path} as ${role}`
         const token = tokens.get(`${role} own`)
@@ -165,7 +165,7 @@ suite('every route', () => {
       }
     })
 
-    test(`answers a limited ${role} who names the other source in the query as if it named nothing`, async () => {
+    test(`answers a limited ${role} who names the other source in the query as if that source did not exist`, async () => {
       for (const route of others().filter(({ method }) => method === 'GET')) {
         const names = Object.keys((route.query as { fields?: object } | undefined)?.fields ?? {}).filter((name) => name in NAMED_IN_QUERY)
         for (const name of names) {

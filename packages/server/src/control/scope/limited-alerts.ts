@@ -10,7 +10,7 @@ import type { ControlAlerts } from '../routes/route.ts'
 import { unreachable } from './out-of-reach.ts'
 import type { Scope } from './scope.ts'
 
-/** All incidents at once are counted: there are few. */
+/** Reads all incidents to count them: there are few. */
 const COUNTED = { limit: 5_000, cursor: null }
 
 export function limitedAlerts(alerts: ControlAlerts, store: Store, scope: Scope): ControlAlerts {

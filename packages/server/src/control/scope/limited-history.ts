@@ -1,4 +1,4 @@
-// Messages, deliveries and the audit log for a caller that is limited to sources. The store filters its lists; here they get the filter.
+// Messages, deliveries and the audit log for a caller that is limited to sources. The store filters its lists; this module adds the filter.
 
 import type { DeliveryDetail, HistoryStore, Page, PageRequest } from '../../store/store.ts'
 import type { Scope } from './scope.ts'
@@ -6,7 +6,7 @@ import type { Scope } from './scope.ts'
 /** For how long an empty page is read on. */
 const READ_ON_MS = 2_000
 
-/** Reads on while a page is empty although there are more rows: they are of other sources, and their number is nobody's business here. */
+/** Reads on while a page is empty although there are more rows: they belong to other sources, and the caller must not learn how many there are. */
 async function notEmpty<T>(list: (page: PageRequest) => Promise<Page<T>>, first: PageRequest): Promise<Page<T>> {
   const endMs = performance.now() + READ_ON_MS
   let page = await list(first)

@@ -1,4 +1,4 @@
-// The parts of the service as a caller sees them that is limited to sources. The routes of such a caller are made from these parts, so handlers need
+// The parts of the service as seen by a caller that is limited to sources. The routes of such a caller are made from these parts, so handlers need
 // not know about scopes.
 
 import type { ControlParts } from '../routes/route.ts'

@@ -1,5 +1,5 @@
-// The store as a caller sees it that is limited to sources: what is out of scope does not exist. The compiler asks for every member of the port, so
-// that a new one is decided on. What the control API does not use is out of reach.
+// The store as seen by a caller that is limited to sources: what is out of scope does not exist. The compiler requires every member of the port, so
+// each new one has to be decided on. Members that the control API does not use are out of reach.
 
 import type { Store } from '../../store/store.ts'
 import { limitedBooks } from './limited-books.ts'

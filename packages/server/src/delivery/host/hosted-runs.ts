@@ -53,7 +53,7 @@ const SUCCESS: Judged = { verdict: 'success', reason: null, error: null, status:
 const DELETION = { id: 'delete', name: 'Delete user' }
 /** How long close() waits for runs to end. They should end at once. */
 const CLOSE_MS = 500
-/** Somebody waits for the answer. */
+/** A person is waiting for the result. */
 const LOOKUP_MS = 10_000
 
 export class HostedRuns implements IntegrationRuns {

@@ -117,7 +117,7 @@ export class LimitShares<S> {
       const had = part.share
       part.share = Math.floor((this.#limit + active.length - 1 - at) / active.length)
       if (part.share < part.told) this.#tell(sender, part, part.share)
-      // With a limit below the number of senders, the last ones have to wait. What waits in them must not.
+      // With a limit below the number of senders, the last ones get no share. Units must not wait in them.
       if (part.share === 0 && had > 0 && part.units > 0) this.#deps.recall(sender)
     }
     for (const [sender, part] of active) {

@@ -76,7 +76,7 @@ test('a destination is not spread beyond its limit, without room elsewhere, or f
   }
 })
 
-test('a destination is together again when fewer senders could do its work with ease for some time', () => {
+test('a destination gets fewer senders when fewer could have handled its load easily for some time', () => {
   const policy = new SpreadPolicy<string, Destination>()
   const wide = destinationOf('wide', ['A', 'B', 'C'])
   assert.deepEqual(sampled(policy, { A: 0.5, B: 0.5, C: 0.3 }, [wide], 100), [])
@@ -89,7 +89,7 @@ test('a destination is together again when fewer senders could do its work with 
   assert.deepEqual(sampled(policy, { A: 0.9, B: 0.9 }, [destinationOf('limited', ['A', 'B'], { widest: 1 })], 1), ['1: limited -B'])
 })
 
-test('with any steady load, a destination is spread and together again at most once', () => {
+test('with any steady load, a destination is spread and reduced again at most once', () => {
   const names = ['A', 'B', 'C', 'D', 'E']
   fc.assert(
     fc.property(fc.double({ min: 0, max: 5, noNaN: true }), fc.integer({ min: 1, max: 5 }), (load, width) => {

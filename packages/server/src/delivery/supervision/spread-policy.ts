@@ -1,13 +1,14 @@
 // Decides when a destination is spread over one more sender thread, and when over one fewer. It is spread if its senders are all busy for some time and
-// another one has room, so only a destination that is the bottleneck loses the reuse of connections in one thread. It takes the whole load
-// of fewer threads, for longer, to undo this, so it does not alternate. Pure except for its own counts: the pool measures and carries out.
+// another one has room, so only a destination that is the bottleneck loses the reuse of connections in one thread.
+// This is undone only after fewer threads could have handled the load for a longer time, so it does not alternate. Pure except
+// for its own counts: the pool measures and carries out.
 
 export interface SpreadSettings {
   /** A sender is busy from this utilization on, from 0 to 1. */
   busyFrom: number
-  /** A sender up to this utilization can take a destination over in part. */
+  /** A sender up to this utilization can take a part of a destination. */
   roomUpTo: number
-  /** If the senders of a destination together are up to this, for each sender but one, one of them is not needed. */
+  /** If n senders of a destination together have a utilization of at most this × (n − 1), one of them is not needed. */
   calmUpTo: number
   /** For how many samples in a row the senders of a destination have to be busy, or calm. */
   busySamples: number

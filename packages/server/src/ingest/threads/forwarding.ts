@@ -1,4 +1,4 @@
-// Passes a request that an ingest thread does not handle to the main thread, and the response back, as they arrive. The main thread sees the
+// Streams a request that an ingest thread does not handle to the main thread, and the response back. The main thread sees the
 // request as it was sent, except for the headers that are about one connection alone.
 
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'

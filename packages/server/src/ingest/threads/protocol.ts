@@ -1,4 +1,4 @@
-// What an ingest thread and the main thread say to each other. Everything of one turn of the event loop is one message.
+// The messages between an ingest thread and the main thread. Everything from one turn of the event loop is sent as one message.
 
 import type { MessagePort } from 'node:worker_threads'
 import type { Peer } from '../../http/port-stream.ts'

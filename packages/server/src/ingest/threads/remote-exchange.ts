@@ -54,7 +54,7 @@ export class RemoteExchange implements Exchange {
 
   /** Images are answered by the main thread itself. */
   answerPixel(): void {
-    throw new Error('an ingest thread has passed on a request for an image')
+    throw new Error('an ingest thread passed on a request for an image, which only the main thread can answer')
   }
 
   answerJson(status: number, body: object, headers: readonly string[] = []): void {

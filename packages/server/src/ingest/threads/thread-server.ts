@@ -124,7 +124,7 @@ export class ThreadServer {
     clearTimeout(force)
     clearInterval(closeIdle)
     for (const { connections } of this.#servers) connections.close()
-    // After what the last requests have left to say.
+    // After the last messages about requests.
     setImmediate(() => setImmediate(() => this.#port.close()))
   }
 

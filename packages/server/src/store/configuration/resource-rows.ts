@@ -57,8 +57,8 @@ export interface TokenRow extends Pick<ControlToken, 'id' | 'name' | 'createdAtM
 export const SELECT_TOKENS = 'SELECT id, name, role, hash, limits, created_at AS "createdAtMs" FROM tokens ORDER BY num'
 
 /**
- * Nodes of earlier versions, which may run beside this one, treat every role but `viewer` as admin, and know no sources and no expiry. Of a token
- * that they would misunderstand they see one whose hash belongs to no token, so they reject it.
+ * Nodes of earlier versions, which may run beside this one, treat every role but `viewer` as admin, and know no sources and no expiry. For a token
+ * that they would misunderstand, they see a hash that belongs to no token, so they reject it.
  */
 function tokenColumns({ id, name, role, sources, expiresAtMs, owner, hash, createdAtMs }: ControlToken) {
   const limits: TokenLimits = { role, sources, expiresAtMs, owner, hash }

@@ -67,7 +67,7 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
       const draft = { ...deletion, userIds, id, atMs, targets }
       if (deletion.suppress) await suppress(change, sourceIds, deletion.userIds, atMs)
       const written = await this.write(change, draft)
-      // From whichever source: that can only make an action run once more.
+      // From all sources: at worst, an action runs once more.
       await change.tables.dropStateOf(userIds)
       await change.note(audit?.({ ...deletion, id }, null))
       return { draft, written }

@@ -32,18 +32,18 @@ export const MAX_KEY_CHARS = 500
 export const MAX_VALUE_CHARS = 2_000
 export const MAX_TTL_MS = 30 * 24 * 3_600_000
 
-/** With what the keys of a destination's documents begin. */
+/** The prefix of the keys of a destination's documents. */
 export function statePrefix(destinationId: string): string {
   return `${destinationId} `
 }
 
-/** With what the keys of a user's documents end. */
+/** The suffix of the keys of a user's documents. */
 export function stateSuffix(userId: string): string {
   return hashOf(userId)
 }
 export const SUFFIX_CHARS = 40
 
-/** Ordered by key and each key once, so that nodes which write at the same time do not wait for each other in a circle. */
+/** Ordered by key and each key once, so that nodes that write at the same time do not deadlock. */
 export function stateDocuments(destinationId: string, changes: readonly StateChange[]): { key: string; atMs: number; doc: string }[] {
   const documents = new Map<string, { key: string; atMs: number; doc: string }>()
   for (const { owner, subscriptionId, key, value, setAtMs, expiresAtMs } of changes) {
