@@ -120,7 +120,7 @@ export function WriteKey({ writeKey, name = 'the write key' }: { writeKey: strin
   const [isShown, setShown] = useState(false)
   if (isHiddenKey(writeKey))
     return (
-      <Tooltip label="Only admins see write keys">
+      <Tooltip label="Viewers cannot see write keys">
         <Code fz="sm">{writeKey}</Code>
       </Tooltip>
     )

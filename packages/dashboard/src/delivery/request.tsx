@@ -86,7 +86,7 @@ export function RequestView({ request, url, method = 'POST' }: { request: Reques
       ) : (
         <SmallNote>
           {signatures.map(({ header, formula }) => `${header} is ${formula}. `).join('')}
-          Only admins can see signatures. Secrets are never shown.
+          Viewers cannot see signatures. Secrets are never shown.
           {signatures.some(({ header }) => header === 'webhook-signature') &&
             ' A receiver that checks webhook-timestamp rejects the curl command after a few minutes; a replay is signed again.'}{' '}
           <ViewLink to="/signature" size="xs">

@@ -15,7 +15,7 @@ export function isTemplateOnly(text: string): boolean {
   return text.includes('{{') && !/[\p{L}\p{N}]/u.test(constant)
 }
 
-/** `settings` are those that admins see. */
+/** `settings` are those that editors and admins see. */
 export function hiddenSettings(settings: Readonly<JsonObject>): JsonObject {
   const hidden = (name: string, value: unknown): unknown => {
     if (typeof value === 'string' && CREDENTIAL.test(name)) return HIDDEN

@@ -16,7 +16,7 @@ export function SaveBar({ content, preview, other }: { content: ContentState; pr
   const [isAsked, setAsked] = useState(false)
   const current = useCurrent(content, isAsked)
   if (isReadOnly) {
-    return <Note>Changing what is sent requires an admin token.</Note>
+    return <Note>Changing what is sent requires the editor or admin role, and access to all sources of the destination.</Note>
   }
   if (!isChanged) return null
   const isInvalid = problems.size > 0 || preview.problem?.status === 400

@@ -99,7 +99,7 @@ export function DestinationForm<Edited extends Draft>(props: FormProps<Edited>) 
           </Alert>
         )}
         {isReadOnly ? (
-          <Note>Changing these settings requires an admin token.</Note>
+          <Note>Changing these settings requires the editor or admin role, and access to all sources of the destination.</Note>
         ) : (
           <Group>
             <Button type="submit" loading={isBusy} disabled={!isNew && !isDirty}>

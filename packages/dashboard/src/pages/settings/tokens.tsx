@@ -188,7 +188,11 @@ function NewToken({ opened, onClose }: { opened: boolean; onClose: () => void })
             <Radio.Group label="Role" value={role} onChange={(value) => setRole(ROLES.find((known) => known === value) ?? 'viewer')}>
               <Stack gap="xs" mt={6}>
                 <Radio value="viewer" label="Viewer" description="Read-only. Header values and URL query strings are hidden." />
-                <Radio value="editor" label="Editor" description="Can also change destinations, plans, privacy rules, replays and mutes." />
+                <Radio
+                  value="editor"
+                  label="Editor"
+                  description="Can also change destinations, plans, privacy rules, replays, quarantine, mutes and suppressions, and see write keys."
+                />
                 <Radio value="admin" label="Admin" description="Can change everything, including tokens." />
               </Stack>
             </Radio.Group>

@@ -8,7 +8,7 @@ const MS = nullable(number())
 export const ATTEMPT_FIELDS = {
   url: string({
     description:
-      'The URL of the attempt. Query values, and parts of the path that look like secrets, are not stored with an attempt. Admins see the current ones of the destination if exactly one of its URLs matches. In all other cases, and for viewers, they are shown as `(hidden)`.',
+      'The URL of the attempt. Query values, and parts of the path that look like secrets, are not stored with an attempt. Editors and admins see the current ones of the destination if exactly one of its URLs matches. In all other cases, and for viewers, they are shown as `(hidden)`.',
   }),
   address: nullable(
     string({

@@ -134,7 +134,7 @@ const DELIVERY_DETAIL = object({
         headers: record(
           string({
             description:
-              "Viewers see `(hidden)` instead of signatures and of the values of headers from the destination's settings. Admins see a signature only if it is the one that was sent. Otherwise they see `(added when sent)` or `(not shown)`.",
+              "Viewers see `(hidden)` instead of signatures and of the values of headers from the destination's settings. Editors and admins see a signature only if it is the one that was sent. Otherwise they see `(added when sent)` or `(not shown)`.",
           }),
         ),
         body: string(),

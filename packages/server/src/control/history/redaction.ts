@@ -61,7 +61,10 @@ export function textFor(role: Role, destination: Destination | undefined): (text
   return (text) => hidden.reduce((shown, constant) => shown.replaceAll(constant, HIDDEN), text)
 }
 
-/** Shows the URL of an attempt, which is stored without query values and tokens in the path. Admins see those of the matching URL of the destination, if exactly one matches. */
+/**
+ * Shows the URL of an attempt, which is stored without query values and tokens in the path. Editors and admins see those of the matching URL of the
+ * destination, if exactly one matches.
+ */
 export function attemptUrlFor(role: Role, destination: Destination | undefined): (url: string) => string {
   if (role === 'viewer') {
     const shown = textFor(role, destination)

@@ -1,5 +1,5 @@
-// The privacy rules of a source in the control API: a preview of what they do. A preview stores nothing. It is for admins
-// only: whoever can have guessed values hashed can find out whose hash is in a message.
+// The privacy rules of a source in the control API: a preview of what they do. A preview stores nothing. It is not
+// for viewers: whoever can hash guessed values can find out whose hash is in a message.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { PRIVACY_ACTIONS } from '../../api/resources/privacy-path.ts'

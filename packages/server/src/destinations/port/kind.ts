@@ -197,7 +197,7 @@ interface KindAnswers<D extends Destination, Given extends GivenSettings, Stored
    * and `settings` is what the destination gets.
    */
   movedSecrets(given: Given, settings: Partial<D>, before: D, about: MoveContext): string[]
-  /** Returns the settings as an admin sees them. Secrets are never shown. */
+  /** Returns the settings as editors and admins see them. Secrets are never shown. */
   show(destination: D): JsonObject
   /** Returns the settings for viewers and the audit log. Values that may be credentials are hidden. */
   showHidden(destination: D): JsonObject

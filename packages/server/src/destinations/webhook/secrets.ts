@@ -130,7 +130,7 @@ export function withoutSecrets(stored: StoredWebhook): StoredWebhook {
   return { ...(rest as StoredWebhook), sealedUrls: [], sealedHeaders: {}, sharedSecret: null, signingSecrets: [], request: null }
 }
 
-/** Replaces the settings that admins see and others do not. Nobody sees the secrets in `auth` and `tls`, so they stay as they are. */
+/** Replaces the settings that viewers do not see. Nobody sees the secrets in `auth` and `tls`, so they stay as they are. */
 export function hiddenSettings({
   urls,
   headers,

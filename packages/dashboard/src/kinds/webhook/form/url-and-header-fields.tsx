@@ -63,7 +63,7 @@ export function HeaderFields({ draft: { headers }, state }: FieldsProps<WebhookD
     <Stack gap="sm" role="group" aria-label="Headers">
       <Note>
         Sent with every request, for example an Authorization header.{' '}
-        {state.isReadOnly ? 'Header values are hidden from viewers.' : 'Anyone with an admin token can read the values.'}
+        {state.isReadOnly ? 'Header values are hidden from viewers.' : 'Editors and admins can read the values.'}
       </Note>
       <HeaderRows headers={headers} onChange={(next, ...fields) => state.set({ headers: next }, ...fields)} {...state} />
     </Stack>
