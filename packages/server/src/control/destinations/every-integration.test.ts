@@ -38,7 +38,7 @@ test('a destination can be created for every integration that is available, and 
     const shown = JSON.stringify(answer.body.settings)
     for (const secret of secretsOf(integration.settings, settings)) assert.ok(!shown.includes(secret), `${slug} shows ${secret}`)
   }
-  assert.deepEqual(counts, { created: 210, subscriptions: counts.subscriptions, notAvailable: 4 })
+  assert.deepEqual(counts, { created: 208, subscriptions: counts.subscriptions, notAvailable: 6 })
   t.diagnostic(`${counts.created} destinations with ${counts.subscriptions} subscriptions`)
 })
 
