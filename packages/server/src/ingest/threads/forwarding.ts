@@ -5,7 +5,8 @@ import { request as httpRequest, type IncomingMessage, type ServerResponse } fro
 import type { Duplex } from 'node:stream'
 import { endAfterRequest } from '../answers.ts'
 
-const OF_ONE_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'upgrade'])
+/** Trailers are not passed on, and node:http does not send this header without a chunked body. */
+const OF_ONE_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'trailer', 'upgrade'])
 const WITHOUT_BODY = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT'])
 
 export function forward(request: IncomingMessage, response: ServerResponse, connect: () => Duplex): void {

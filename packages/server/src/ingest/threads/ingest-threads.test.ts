@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { Exchange } from '../exchange.ts'
 import { IngestThreads, type IngestThreadsOptions } from './ingest-threads.ts'
@@ -53,7 +54,7 @@ async function openThreads(t: TestContext, options: Partial<IngestThreadsOptions
     if (received.length === 0) await new Promise<void>((resolve) => (onReceived = resolve))
     return received.shift() as Exchange
   }
-  return { threads, keys, lost, send, exchange }
+  return { threads, port: address.port, keys, lost, send, exchange }
 }
 
 async function answerOf(response: IncomingMessage): Promise<Answer> {
@@ -111,6 +112,16 @@ test('other requests reach the main thread with the address of the client', asyn
   const { send } = await openThreads(t)
   assert.equal((await send('GET', '/a?b=c')).text, 'GET /a?b=c from 127.0.0.1')
   assert.equal((await send('PUT', '/v1/batch', 'x'.repeat(300_000))).text, 'PUT /v1/batch from 127.0.0.1')
+})
+
+test('a request that announces trailers reaches the main thread', async (t) => {
+  const { port } = await openThreads(t)
+  const client = connect(port, '127.0.0.1')
+  // node:http sends no such request.
+  client.write('GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTrailer: X-Sum\r\n\r\n')
+  let text = ''
+  for await (const chunk of client) text += String(chunk)
+  assert.match(text, /^HTTP\/1\.1 200 OK\r\n.*GET \/a from 127\.0\.0\.1$/s)
 })
 
 test('a port that is in use is reported as by a server of this thread', async (t) => {
