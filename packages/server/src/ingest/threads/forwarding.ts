@@ -25,7 +25,10 @@ export function forward(request: IncomingMessage, response: ServerResponse, conn
       else endAfterRequest(response)
     })
   })
-  forwarded.on('continue', () => response.writeContinue())
+  // HTTP/1.0 does not know it, and would take it for the response.
+  forwarded.on('continue', () => {
+    if (request.httpVersion !== '1.0') response.writeContinue()
+  })
   // The main thread has closed the connection without an answer.
   forwarded.on('error', () => response.destroy())
   response.on('close', () => {

@@ -124,6 +124,15 @@ test('a request that announces trailers reaches the main thread', async (t) => {
   assert.match(text, /^HTTP\/1\.1 200 OK\r\n.*GET \/a from 127\.0\.0\.1$/s)
 })
 
+test('a client with HTTP/1.0 gets no 100 Continue, as from a server of this thread', async (t) => {
+  const { port } = await openThreads(t)
+  const client = connect(port, '127.0.0.1')
+  client.write('PUT /a HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx')
+  let text = ''
+  for await (const chunk of client) text += String(chunk)
+  assert.match(text, /^HTTP\/1\.1 200 OK\r\n.*PUT \/a from 127\.0\.0\.1$/s)
+})
+
 test('a port that is in use is reported as by a server of this thread', async (t) => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
