@@ -153,7 +153,7 @@ function followed(
   const headers = new fetch.Headers(sentHeaders)
   for (const name of ['Accept', 'Content-Length', 'Accept-Encoding', 'User-Agent'])
     if (Object.hasOwn(sentHeaders, name)) headers.delete(name)
-  const isSameSite = from.hostname === url.hostname || from.hostname.endsWith(`.${url.hostname}`)
+  const isSameSite = from.hostname === url.hostname || url.hostname.endsWith(`.${from.hostname}`)
   if (!isSameSite || from.protocol !== url.protocol)
     for (const name of ['authorization', 'www-authenticate', 'cookie', 'cookie2']) headers.delete(name)
   const isGet = statusCode === 303 || ((statusCode === 301 || statusCode === 302) && method === 'POST')

@@ -1,6 +1,7 @@
 // Our request client beside the library's: the same bytes for a receiver, the same answers and errors for an action.
 
 import assert from 'node:assert/strict'
+import dns from 'node:dns'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { deflateSync, gzipSync } from 'node:zlib'
@@ -161,6 +162,27 @@ for (const status of [301, 302, 303, 307, 308]) {
     assert.deepEqual([received.length, other.received.length], [4, 2])
     assert.deepEqual(received.slice(0, 2), received.slice(2))
     assert.equal(other.received[0], other.received[1])
+  })
+}
+
+for (const [from, to, isKept] of [
+  ['tool.test', 'api.tool.test', true],
+  ['api.tool.test', 'tool.test', false],
+  ['tool.test', 'othertool.test', false],
+] as const) {
+  test(`a redirect from ${from} to ${to} ${isKept ? 'keeps' : 'drops'} credentials, as in the library`, async (t) => {
+    t.mock.method(dns, 'lookup', (_: string, options: { all?: boolean }, done: (...args: unknown[]) => void) =>
+      options.all ? done(null, [{ address: '127.0.0.1', family: 4 }]) : done(null, '127.0.0.1', 4),
+    )
+    const { url, received } = await startReceiver(t, (socket, text) => {
+      const { port } = new URL(url)
+      socket.end(text.includes('/start') ? head('307 Moved', `location: http://${to}:${port}/end`) : OK)
+    })
+    const { ours, theirs } = clients({ headers: { authorization: 'Bearer t', cookie: 'a=b' } })
+    for (const client of [ours, theirs]) await client(`http://${from}:${new URL(url).port}/start`, { method: 'post', json: { a: 1 } })
+    assert.equal(received.length, 4)
+    assert.deepEqual(received.slice(0, 2), received.slice(2))
+    assert.equal(received[1]?.includes('Bearer t'), isKept)
   })
 }
 
