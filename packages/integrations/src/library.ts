@@ -1,6 +1,6 @@
 // The part of Segment's library that the runner uses, with types of our own: the library's would bring those of browsers into the whole project.
 
-import type { Readable } from 'node:stream'
+import { type Readable, Stream } from 'node:stream'
 import type { JsonObject } from '@switchyard/protocol'
 import { boundMappingKit } from './bounded-mapping.ts'
 import { type Definition, require } from './definitions.ts'
@@ -79,9 +79,11 @@ export function library(): Library {
  * the original response. Nothing listens there, so the process would crash, and the body of the clone would never end.
  */
 function repairClone(response: object): void {
-  replaceMethod(response, 'clone', function (this: { body: Readable | null }, original) {
-    const copy: { body: Readable | null } = Reflect.apply(original, this, [])
-    this.body?.on('error', (error) => copy.body?.destroy(error))
+  replaceMethod(response, 'clone', function (this: { body: Readable | Buffer | null }, original) {
+    const copy: { body: Readable | Buffer | null } = Reflect.apply(original, this, [])
+    const { body } = this
+    // The answers of our own request client have been read already.
+    if (body instanceof Stream) body.on('error', (error) => (copy.body as Readable | null)?.destroy(error))
     return copy
   })
 }

@@ -226,6 +226,15 @@ test('the request of a response is available, and errors have it', async (t) => 
   )
 })
 
+test('a response can be cloned', async (t) => {
+  const { url } = await startReceiver(t)
+  const { ours, theirs } = clients({})
+  for (const client of [ours, theirs]) {
+    const response = await client(url)
+    assert.deepEqual([await response.clone().text(), await response.text()], ['{"ok":1}', '{"ok":1}'])
+  }
+})
+
 test('the library makes a request whose options are not known', () => {
   const { signal } = new AbortController()
   const url = 'https://tool.example/'
