@@ -1,5 +1,6 @@
 // Messages, deliveries and the audit log for a caller that is limited to sources. The store filters its lists; this module adds the filter.
 
+import { withoutText } from '../../store/port/without-deleted.ts'
 import type { DeliveryDetail, HistoryStore, Page, PageRequest } from '../../store/store.ts'
 import type { Scope } from './scope.ts'
 
@@ -32,14 +33,14 @@ export function limitedHistory(history: HistoryStore, scope: Scope): HistoryStor
 }
 
 /**
- * A request to a shared destination may have contained messages of other sources, and the response of the receiver and the output of the
- * transformation may quote them. Only the parts of the last request are known, so of other requests with several parts nothing is shown.
+ * A request to a shared destination may have contained messages of other sources, and the response of the receiver, the error, the
+ * address of an integration's request and the output of the transformation may quote them. Only the parts of the last request are known, so of other requests with several parts nothing is shown.
  */
 function limitedDelivery(detail: DeliveryDetail, scope: Scope): DeliveryDetail {
   const isOwn = detail.gathered?.every(({ content }) => content !== null && scope.has(content.sourceId)) ?? false
   const last = detail.history.at(-1)
   const history = detail.history.map((request) =>
-    request.gathered === undefined || (isOwn && request === last) ? request : { ...request, responseStart: null, logs: null },
+    request.gathered === undefined || (isOwn && request === last) ? request : { ...request, ...withoutText(request) },
   )
   return { ...detail, history, gathered: isOwn ? detail.gathered : null }
 }

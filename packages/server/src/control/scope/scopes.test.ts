@@ -128,7 +128,7 @@ test('a limited editor cannot create or leave behind what belongs to no source, 
 })
 
 test('a request that contained messages of other sources is shown without them, and without what the receiver said about them', async () => {
-  const request = { url: 'u', responseStart: 'about zebras', logs: 'zebra', indexes: [0] }
+  const request = { url: 'http://tool/zebra', step: 'Send', error: 'a zebra', responseStart: 'about zebras', logs: 'zebra', indexes: [0] }
   const part = (sourceId: string) => ({ origin: 1, segment: 1, indexes: [0], content: { sourceId, items: [{}] } })
   const detail = (parts: readonly string[] | null) =>
     ({
@@ -139,11 +139,11 @@ test('a request that contained messages of other sources is shown without them, 
   const read = async (parts: readonly string[] | null) => {
     const history = { delivery: async () => detail(parts) } as unknown as HistoryStore
     const found = await limitedHistory(history, createScope(['src_own'])).delivery('1-0')
-    return [found?.gathered?.length ?? null, found?.history.map(({ responseStart, logs }) => [responseStart, logs])]
+    return [found?.gathered?.length ?? null, found?.history.map(({ url, error, responseStart, logs }) => [url, error, responseStart, logs])]
   }
   const [hidden, whole] = [
-    [null, null],
-    [request.responseStart, request.logs],
+    ['http://tool', null, null, null],
+    [request.url, request.error, request.responseStart, request.logs],
   ]
   assert.deepEqual(await read(['src_own', 'src_other']), [null, [hidden, whole, hidden]])
   assert.deepEqual(await read(null), [null, [hidden, whole, hidden]])
