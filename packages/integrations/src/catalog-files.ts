@@ -18,6 +18,7 @@ const GENERATOR = [
   'feature-flags.ts',
   'host-settings.ts',
   'known-problems.ts',
+  'purposes.ts',
 ]
 
 /** Changes with the version of the definitions and with the code of the generator. */

@@ -14,11 +14,34 @@ const GENERATE_TIMEOUT_MS = 120_000
 /** How an integration authenticates itself. */
 export type CatalogAuth = 'none' | 'custom' | 'basic' | 'oauth2'
 
+/** What an integration is for. */
+export type CatalogCategory =
+  | 'analytics'
+  | 'messaging'
+  | 'crm'
+  | 'advertising'
+  | 'audiences'
+  | 'support'
+  | 'experiments'
+  | 'personalization'
+  | 'loyalty'
+  | 'billing'
+  | 'storage'
+  | 'data-quality'
+  | 'developer'
+  | 'other'
+
 export interface CatalogEntry {
   /** The definition's own. */
   slug: string
   name: string
+  /** One sentence. */
   description: string
+  category: CatalogCategory
+  /** Other words for what it is for, in lower case. */
+  keywords: readonly string[]
+  /** 1 for what a list shows first; null for most. */
+  popularity: number | null
   auth: CatalogAuth
   actionCount: number
   presetCount: number

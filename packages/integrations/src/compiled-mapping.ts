@@ -30,6 +30,10 @@ export function compileMapping(mapping: Data, kit: MappingKit): CompiledMapping 
     const compiled = compile(part, kit)
     return [name, compiled === UNKNOWN ? (data, stats) => kit.transform({ [name]: part }, data as object, stats)[name] : compiled]
   })
+  return evaluateFields(fields)
+}
+
+function evaluateFields(fields: readonly (readonly [string, Evaluate])[]): CompiledMapping {
   return (data, stats) => {
     const result: Record<string, unknown> = {}
     for (const [name, evaluate] of fields) {
@@ -60,15 +64,7 @@ function compileList(parts: readonly unknown[], kit: MappingKit): Compiled {
 
 function compileObject(parts: readonly [string, unknown][], kit: MappingKit): Compiled {
   const fields = parts.map(([name, part]) => [name, compile(part, kit)] as const)
-  if (fields.some(([, evaluate]) => evaluate === UNKNOWN)) return UNKNOWN
-  return (data) => {
-    const result: Record<string, unknown> = {}
-    for (const [name, evaluate] of fields) {
-      const value = (evaluate as Evaluate)(data)
-      if (value !== undefined) result[name] = value
-    }
-    return result
-  }
+  return fields.some(([, evaluate]) => evaluate === UNKNOWN) ? UNKNOWN : (evaluateFields(fields as [string, Evaluate][]) as Evaluate)
 }
 
 type Compile = (value: unknown, kit: MappingKit) => Compiled

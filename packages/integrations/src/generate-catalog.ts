@@ -20,6 +20,7 @@ import { FEATURES_SETTING, featuresSchema } from './feature-flags.ts'
 import { type OAuthInputs, oauthSchema, objectSchema, settingsSchema, withDynamic } from './field-schema.ts'
 import { hostSettings } from './host-settings.ts'
 import { isAvailable, knownProblem, neededBeside } from './known-problems.ts'
+import { keywordsOf, popularityOf, purposeOf } from './purposes.ts'
 
 /** A slug is the name of a file, and "index" is taken. */
 const SLUG = /^(?!index$)[a-z0-9][a-z0-9-]{0,99}$/
@@ -79,9 +80,13 @@ export function writeCatalog(integrations: readonly CatalogIntegration[], stamp:
   write(STAMP_FILE, stamp)
 }
 
+const ENTRY_FIELDS = [
+  ...(['slug', 'name', 'description', 'category', 'keywords', 'popularity', 'auth', 'actionCount', 'presetCount', 'batch'] as const),
+  ...(['available', 'problem', 'needs', 'requiredSettingCount'] as const),
+]
+
 function entryOf(integration: CatalogIntegration): CatalogEntry {
-  const { slug, name, description, auth, actionCount, presetCount, batch, available, problem, needs, requiredSettingCount } = integration
-  return { slug, name, description, auth, actionCount, presetCount, batch, available, problem, needs, requiredSettingCount }
+  return Object.fromEntries(ENTRY_FIELDS.map((name) => [name, integration[name]])) as unknown as CatalogEntry
 }
 
 function integrationOf(definition: Definition, directory: string, segmentId: string): CatalogIntegration {
@@ -96,10 +101,15 @@ function integrationOf(definition: Definition, directory: string, segmentId: str
     .filter((preset) => Object.hasOwn(definition.actions, preset.partnerAction))
     .map((preset) => presetOf(preset, definition))
   const settings = settingsOf(definition)
+  const purpose = purposeOf(definition.slug)
+  const category = purpose?.category ?? 'other'
   return {
     slug: definition.slug,
     name: definition.name,
-    description: definition.description ?? listedActions(actions),
+    description: purpose?.about ?? definition.description ?? listedActions(actions),
+    category,
+    keywords: keywordsOf(category),
+    popularity: popularityOf(definition.slug),
     auth,
     actionCount: actions.length,
     presetCount: presets.length,

@@ -23,6 +23,9 @@ export interface Outgoing {
 /** Thrown when the timeout of the request itself has passed. */
 export class OwnTimeout extends Error {}
 
+/** Of an answer, also of a decompressed one. Tools answer with kilobytes; a host has 512 MB for all answers that it reads at once. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 interface Answer {
@@ -80,7 +83,12 @@ function sent({ target, method, headers, body, signal, timeoutMs }: Outgoing): P
         return
       }
       const chunks: Buffer[] = []
-      message.on('data', (chunk: Buffer) => chunks.push(chunk))
+      let bytes = 0
+      message.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > MAX_ANSWER_BYTES) fail(tooLarge(url))
+        else chunks.push(chunk)
+      })
       message.on('error', (error) => broken(message.headers['transfer-encoding'] === 'chunked' ? prematureClose() : error))
       message.on('end', () => {
         settle()
@@ -95,6 +103,12 @@ function prematureClose(): Error {
   return Object.assign(new Error('Premature close'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
 }
 
+/** As node-fetch reports it. The action had an effect, so the message is not sent again. */
+function tooLarge(url: string): Error {
+  const { fetch } = libraryRequests()
+  return new fetch.FetchError(`The answer of ${url} is larger than ${MAX_ANSWER_BYTES} bytes`, 'max-size')
+}
+
 function responseOf(library: LibraryRequests, { target }: Outgoing, message: http.IncomingMessage, body: Buffer): FetchResponse {
   const { statusCode: status, statusMessage: statusText } = message
   const response = new library.fetch.Response(body, { url: target.url, status, statusText, counter: 0 })
@@ -107,11 +121,16 @@ function responseOf(library: LibraryRequests, { target }: Outgoing, message: htt
 }
 
 const gunzip = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.gunzip)
-const inflate = promisify<Buffer, Buffer>(zlib.inflate)
-const inflateRaw = promisify<Buffer, Buffer>(zlib.inflateRaw)
-const brotli = promisify<Buffer, Buffer>(zlib.brotliDecompress)
+const inflate = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate)
+const inflateRaw = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflateRaw)
+const brotli = promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress)
 /** As in node-fetch, a compressed answer that ends early is not an error. */
-const LENIENT = { flush: zlib.constants.Z_SYNC_FLUSH, finishFlush: zlib.constants.Z_SYNC_FLUSH }
+const LENIENT = {
+  flush: zlib.constants.Z_SYNC_FLUSH,
+  finishFlush: zlib.constants.Z_SYNC_FLUSH,
+  maxOutputLength: MAX_ANSWER_BYTES,
+}
+const LIMITED = { maxOutputLength: MAX_ANSWER_BYTES }
 
 async function decoded(
   library: LibraryRequests,
@@ -125,11 +144,12 @@ async function decoded(
     if (encoding === 'gzip' || encoding === 'x-gzip') return await gunzip(body, LENIENT)
     if (encoding === 'deflate' || encoding === 'x-deflate') {
       if (body.length === 0) return body
-      return ((body[0] as number) & 0x0f) === 0x08 ? await inflate(body) : await inflateRaw(body)
+      return ((body[0] as number) & 0x0f) === 0x08 ? await inflate(body, LIMITED) : await inflateRaw(body, LIMITED)
     }
-    return encoding === 'br' ? await brotli(body) : body
+    return encoding === 'br' ? await brotli(body, LIMITED) : body
   } catch (error) {
-    const { message: reason } = error as Error
+    const { message: reason, code } = error as NodeJS.ErrnoException
+    if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(target.url)
     throw new library.fetch.FetchError(`Invalid response body while trying to fetch ${target.url}: ${reason}`, 'system', error as Error)
   }
 }
@@ -158,6 +178,13 @@ function followed(
     for (const name of ['authorization', 'www-authenticate', 'cookie', 'cookie2']) headers.delete(name)
   const isGet = statusCode === 303 || ((statusCode === 301 || statusCode === 302) && method === 'POST')
   if (isGet) headers.delete('content-length')
-  const next = { headers, counter: 1, method: isGet ? 'GET' : method, body: isGet ? undefined : (body ?? undefined), signal }
+  const next = {
+    headers,
+    counter: 1,
+    method: isGet ? 'GET' : method,
+    body: isGet ? undefined : (body ?? undefined),
+    signal,
+    size: MAX_ANSWER_BYTES,
+  }
   return fetch(new fetch.Request(url.toString(), next))
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import dns from 'node:dns'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { deflateSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
 import { library } from '../library.ts'
 import { type FetchResponse, type LibraryClient, libraryRequests } from './library-requests.ts'
 import { preparedRequest, requestClient } from './request-client.ts'
@@ -210,6 +210,22 @@ for (const [what, answer, code] of BROKEN) {
     const { url } = await startReceiver(t, (socket) => socket.end(answer))
     const result = (await outcome(() => clients({}).ours(url))) as { name: string; code: string }
     assert.deepEqual([result.name, result.code], ['FetchError', code])
+  })
+}
+
+const HUGE = Buffer.alloc(17 * 1024 * 1024, 'a')
+const TOO_LARGE: readonly [what: string, answer: Buffer][] = [
+  ['as it is sent', Buffer.concat([Buffer.from(head('200 OK')), HUGE])],
+  ['when it is decompressed (gzip)', zipped('gzip', gzipSync(HUGE))],
+  ['when it is decompressed (deflate)', zipped('deflate', deflateSync(HUGE))],
+  ['when it is decompressed (br)', zipped('br', brotliCompressSync(HUGE, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }))],
+]
+for (const [what, answer] of TOO_LARGE) {
+  test(`an answer of more than 16 MB ${what} fails and is not kept in memory`, async (t) => {
+    const { url } = await startReceiver(t, (socket) => socket.end(answer))
+    const result = (await outcome(() => clients({}).ours(url))) as { name: string; type: string; message: string }
+    assert.deepEqual([result.name, result.type], ['FetchError', 'max-size'])
+    assert.match(result.message, /larger than 16777216 bytes/)
   })
 }
 
