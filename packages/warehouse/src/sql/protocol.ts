@@ -1,0 +1,59 @@
+// What the service and the process of a query say to each other: one JSON text per line. The process asks for the files of the tables that the query
+// names, so that it never sees others.
+
+export type SqlValue = string | number | boolean | null | SqlValue[] | { [name: string]: SqlValue }
+
+export interface SqlLimits {
+  rows: number
+  /** Of the rows as JSON. */
+  bytes: number
+  memoryMb: number
+  timeMs: number
+}
+
+export interface TableName {
+  schema: string
+  table: string
+}
+
+export interface ViewFiles extends TableName {
+  /** Paths of Parquet files on this machine. */
+  files: string[]
+}
+
+export interface SqlFault {
+  code: 'sql_invalid' | 'sql_too_large' | 'sql_timed_out' | 'sql_cancelled' | 'sql_busy' | 'sql_failed'
+  /** A sentence for a person. */
+  message: string
+  /** From 1; null if no place of the query is the cause. The column counts characters. */
+  line: number | null
+  column: number | null
+  /** A file that was there when the manifest was read is gone. */
+  isFileGone?: true
+}
+
+export interface SqlColumn {
+  name: string
+  /** As DuckDB calls it, such as `BIGINT` or `TIMESTAMP WITH TIME ZONE`. */
+  type: string
+}
+
+export interface SqlAnswer {
+  columns: SqlColumn[]
+  rows: SqlValue[][]
+  /** There are more rows than were asked for. */
+  truncated: boolean
+  /** What the answer lacks, such as a file that is gone. */
+  warnings: string[]
+}
+
+export type ToProcess =
+  | { kind: 'query'; query: string; tables: TableName[]; limits: SqlLimits }
+  /** The answer to `wanted`. */
+  | { kind: 'files'; views: ViewFiles[] }
+
+export type FromProcess =
+  | { kind: 'ready' }
+  | { kind: 'wanted'; tables: TableName[] }
+  | { kind: 'answer'; answer: Omit<SqlAnswer, 'warnings'> }
+  | { kind: 'fault'; fault: SqlFault }

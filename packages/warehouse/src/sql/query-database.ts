@@ -1,0 +1,160 @@
+// The database of one query: in memory, locked before the query is looked at. What a query can read are the files of the views that it names, and nothing
+// else: no other files, no network, no extensions, no settings. There is one for parsing, which can read nothing at all, and one for running.
+
+import { type DuckDBConnection, DuckDBInstance, type DuckDBPreparedStatement, StatementType } from '@duckdb/node-api'
+import { faultAt, faultOf, QueryFault } from './faults.ts'
+import type { SqlAnswer, SqlLimits, SqlValue, TableName, ViewFiles } from './protocol.ts'
+import { type References, referencesOf, refusedFunction, wantedTables } from './references.ts'
+import { jsonValue } from './result-values.ts'
+
+const MB = 1_000_000
+
+const SETTINGS = {
+  threads: '2',
+  // Nothing is written to the disk, so a query that needs more memory fails.
+  temp_directory: '',
+  autoinstall_known_extensions: 'false',
+  autoload_known_extensions: 'false',
+  allow_community_extensions: 'false',
+  allow_unsigned_extensions: 'false',
+  allow_persistent_secrets: 'false',
+  errors_as_json: 'true',
+  // Rows come as the scan finds them, unless the query sorts them.
+  preserve_insertion_order: 'false',
+}
+
+async function lockedDatabase(
+  memoryMb: number,
+  files: readonly string[],
+  prepare: (db: DuckDBConnection) => Promise<void>,
+): Promise<DuckDBConnection> {
+  const instance = await DuckDBInstance.create(':memory:', { ...SETTINGS, memory_limit: `${memoryMb}MB` })
+  const db = await instance.connect()
+  await db.run("SET timezone = 'UTC'")
+  if (files.length > 0) await db.run(`SET allowed_paths = [${files.map(textLiteral).join(', ')}]`)
+  await db.run('SET enable_external_access = false')
+  await prepare(db)
+  await db.run('SET lock_configuration = true')
+  return db
+}
+
+/** Parses the query, and returns the tables of the lake that it needs. Throws a QueryFault if it is not exactly one SELECT. */
+export async function tablesOf(query: string, known: readonly TableName[]): Promise<TableName[]> {
+  const db = await lockedDatabase(64, [], async () => {})
+  const references = await parsed(db, query)
+  const refused = refusedFunction(references)
+  if (refused !== null)
+    throw new QueryFault(
+      faultAt(query, refused.position, `The function ${refused.name} is not allowed here. A query can only read the tables of the lake.`),
+    )
+  const { wanted, ambiguous } = wantedTables(references, known)
+  if (ambiguous !== null) {
+    const choices = ambiguous.schemas.map((schema) => `${schema}.${ambiguous.table}`).join(' or ')
+    throw new QueryFault(faultAt(query, ambiguous.position, `Several sources have a table ${ambiguous.table}. Write ${choices}.`))
+  }
+  return wanted
+}
+
+async function parsed(db: DuckDBConnection, query: string): Promise<References> {
+  const reader = await db.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [query])
+  const tree = JSON.parse(String(reader.getRows()[0]?.[0])) as {
+    error: boolean
+    error_type?: string
+    error_message?: string
+    position?: string
+    statements?: unknown[]
+  }
+  if (tree.error && tree.error_type !== 'not implemented') {
+    const position = tree.position === undefined ? null : Number(tree.position)
+    throw new QueryFault(faultAt(query, position, tree.error_message ?? 'The query cannot be parsed.'))
+  }
+  if (tree.error) throw new QueryFault(faultAt(query, 0, 'Only one SELECT statement can be run.'))
+  const { statements = [] } = tree
+  if (statements.length === 0) throw new QueryFault(faultAt(query, 0, 'The query is empty. Write one SELECT statement.'))
+  if (statements.length > 1)
+    throw new QueryFault(faultAt(query, 0, `The query has ${statements.length} statements. Only one SELECT statement can be run.`))
+  return referencesOf(statements)
+}
+
+/** Runs the query with one view per table. */
+export async function runQuery(
+  query: string,
+  views: readonly ViewFiles[],
+  schemas: readonly string[],
+  limits: SqlLimits,
+): Promise<Omit<SqlAnswer, 'warnings'>> {
+  const files = views.flatMap((view) => view.files)
+  let db: DuckDBConnection
+  try {
+    db = await lockedDatabase(limits.memoryMb, files, (connection) => createViews(connection, views, schemas))
+  } catch (error) {
+    throw new QueryFault(faultOf(error, query, false))
+  }
+  try {
+    return await answered(await prepared(db, query), query, limits)
+  } catch (error) {
+    throw new QueryFault(faultOf(error, query, true))
+  }
+}
+
+async function createViews(db: DuckDBConnection, views: readonly ViewFiles[], schemas: readonly string[]): Promise<void> {
+  const used = new Set([...schemas, ...views.map(({ schema }) => schema)])
+  for (const schema of used) await db.run(`CREATE SCHEMA IF NOT EXISTS ${identifier(schema)}`)
+  for (const { schema, table, files } of views) {
+    const days = files.every((path) => /\/day=\d{4}-\d\d-\d\d\/[^/]+$/.test(path))
+    // Columns that came later are missing in older files. `day` is a part of the path, so a condition on it skips files.
+    const options = `union_by_name = true, hive_partitioning = ${days}${days ? ", hive_types = {'day': DATE}" : ''}`
+    const list = files.map(textLiteral).join(', ')
+    await db.run(`CREATE VIEW ${identifier(schema)}.${identifier(table)} AS SELECT * FROM read_parquet([${list}], ${options})`)
+  }
+  const path = [...used].map(identifier)
+  if (path.length > 0) await db.run(`SET search_path = ${textLiteral([...path, 'main'].join(','))}`)
+}
+
+/** The parser's own word for what the statement is. */
+async function prepared(db: DuckDBConnection, query: string): Promise<DuckDBPreparedStatement> {
+  const statements = await db.extractStatements(query)
+  if (statements.count !== 1) throw new QueryFault(faultAt(query, 0, 'Only one SELECT statement can be run.'))
+  const statement = await statements.prepare(0)
+  if (statement.statementType !== StatementType.SELECT) throw new QueryFault(faultAt(query, 0, 'Only one SELECT statement can be run.'))
+  if (statement.parameterCount > 0)
+    throw new QueryFault(faultAt(query, null, 'The query has parameters, and they have no values. Write the values into the query.'))
+  return statement
+}
+
+async function answered(statement: DuckDBPreparedStatement, query: string, limits: SqlLimits): Promise<Omit<SqlAnswer, 'warnings'>> {
+  const result = await statement.stream()
+  const types = result.columnTypes()
+  const columns = result.columnNames().map((name, at) => ({ name, type: String(types[at]) }))
+  const rows: SqlValue[][] = []
+  let bytes = 0
+  for (;;) {
+    const chunk = await result.fetchChunk()
+    if (chunk === null || chunk.rowCount === 0) return { columns, rows, truncated: false }
+    const vectors = columns.map((_, at) => chunk.getColumnVector(at))
+    for (let at = 0; at < chunk.rowCount; at++) {
+      if (rows.length === limits.rows) return { columns, rows, truncated: true }
+      const row = vectors.map((vector) => jsonValue(vector.getItem(at)))
+      bytes += Buffer.byteLength(JSON.stringify(row))
+      if (bytes > limits.bytes && rows.length > 0) return { columns, rows, truncated: true }
+      if (bytes > limits.bytes)
+        throw new QueryFault({
+          ...faultAt(
+            query,
+            null,
+            `A row of the result is larger than ${Math.round(limits.bytes / MB)} MB. Select fewer or shorter columns.`,
+          ),
+          code: 'sql_too_large',
+        })
+      rows.push(row)
+    }
+  }
+}
+
+function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+function textLiteral(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}

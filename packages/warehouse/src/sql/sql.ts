@@ -1,0 +1,241 @@
+// SQL over a lake, as the service sees it: one process per query, which is killed when it takes too long, when the query is cancelled, or when it has
+// answered. DuckDB is loaded in that process only. A process that has loaded it waits for the next query for a minute, because loading takes longer than most queries.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { FromProcess, SqlAnswer, SqlFault, SqlLimits, TableName, ToProcess, ViewFiles } from './protocol.ts'
+import type { ReadableLake } from './readable-lake.ts'
+
+export type { SqlAnswer, SqlColumn, SqlFault, SqlLimits, SqlValue } from './protocol.ts'
+export { FolderLake, type ReadableLake } from './readable-lake.ts'
+
+export const SQL_LIMITS: SqlLimits = { rows: 10_000, bytes: 8_000_000, memoryMb: 512, timeMs: 30_000 }
+export const MAX_QUERY_BYTES = 100_000
+/** Each may use the memory of the limits. */
+const MAX_RUNNING = 2
+const MAX_WAITING = 16
+const SPARE_MS = 60_000
+/** A query whose files were merged away is run again, with the files that replaced them. */
+const ATTEMPTS = 3
+const PROGRAM = fileURLToPath(import.meta.resolve('./query-process.ts'))
+
+export class SqlProblem extends Error {
+  override name = 'SqlProblem'
+  readonly fault: SqlFault
+
+  constructor(fault: SqlFault) {
+    super(fault.message)
+    this.fault = fault
+  }
+}
+
+export interface SqlRequest {
+  query: string
+  lake: ReadableLake
+  /** The schemas that the caller may see. No others exist for the query. */
+  schemas: readonly string[]
+  limits?: Partial<SqlLimits>
+  /** Ends the query at once. */
+  signal?: AbortSignal
+}
+
+export class SqlRunner {
+  #running = 0
+  readonly #waiting: (() => void)[] = []
+  #spare: QueryProcess | null = null
+  #spareTimer: NodeJS.Timeout | undefined
+  readonly #stopping = new AbortController()
+
+  /** Throws a SqlProblem. */
+  async run({ signal, ...request }: SqlRequest): Promise<SqlAnswer> {
+    const limits = { ...SQL_LIMITS, ...request.limits }
+    if (Buffer.byteLength(request.query) > MAX_QUERY_BYTES)
+      throw problem('sql_invalid', `The query is longer than ${MAX_QUERY_BYTES} bytes.`)
+    const ended = AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(limits.timeMs), ...(signal === undefined ? [] : [signal])])
+    try {
+      await this.#turn(ended)
+      try {
+        return await this.#attempts({ ...request, limits }, ended)
+      } finally {
+        this.#running--
+        this.#waiting.shift()?.()
+      }
+    } catch (error) {
+      if (!ended.aborted) throw error
+      if (signal?.aborted || this.#stopping.signal.aborted) throw problem('sql_cancelled', 'The query was cancelled.')
+      throw problem(
+        'sql_timed_out',
+        `The query took longer than ${limits.timeMs / 1_000} s. Restrict the days (where day >= …), or select fewer columns.`,
+      )
+    }
+  }
+
+  close(): void {
+    this.#stopping.abort()
+    clearTimeout(this.#spareTimer)
+    this.#spare?.kill()
+    this.#spare = null
+  }
+
+  /** Waits until fewer queries run. */
+  async #turn(ended: AbortSignal): Promise<void> {
+    ended.throwIfAborted()
+    if (this.#running >= MAX_RUNNING) {
+      if (this.#waiting.length >= MAX_WAITING)
+        throw problem('sql_busy', `${MAX_RUNNING} queries run and ${MAX_WAITING} wait. Try again in a few seconds.`)
+      await new Promise<void>((resolve, reject) => {
+        const leave = (): void => {
+          this.#waiting.splice(this.#waiting.indexOf(start), 1)
+          reject(ended.reason as Error)
+        }
+        const start = (): void => {
+          ended.removeEventListener('abort', leave)
+          resolve()
+        }
+        this.#waiting.push(start)
+        ended.addEventListener('abort', leave, { once: true })
+      })
+    }
+    this.#running++
+  }
+
+  async #attempts(request: SqlRequest & { limits: SqlLimits }, ended: AbortSignal): Promise<SqlAnswer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#once(request, ended)
+      } catch (error) {
+        if (attempt === ATTEMPTS || !(error instanceof SqlProblem) || error.fault.isFileGone !== true) throw error
+      }
+    }
+  }
+
+  async #once({ query, lake, schemas, limits }: SqlRequest & { limits: SqlLimits }, ended: AbortSignal): Promise<SqlAnswer> {
+    const child = this.#takeProcess()
+    const kill = (): void => child.kill()
+    ended.addEventListener('abort', kill, { once: true })
+    try {
+      ended.throwIfAborted()
+      const tables = await lake.tables(schemas)
+      await child.next('ready')
+      child.say({ kind: 'query', query, tables, limits })
+      const first = await child.next('wanted', 'answer')
+      if (first.kind === 'answer') return { ...first.answer, warnings: [] }
+      const { views, warnings } = await filesOf(lake, first.tables, tables, ended)
+      child.say({ kind: 'files', views })
+      return { ...(await child.next('answer')).answer, warnings }
+    } finally {
+      ended.removeEventListener('abort', kill)
+      child.kill()
+    }
+  }
+
+  #takeProcess(): QueryProcess {
+    const taken = this.#spare?.isAlive === true ? this.#spare : new QueryProcess()
+    this.#spare = null
+    clearTimeout(this.#spareTimer)
+    // Its start would take time from the query that runs, so it begins when that has ended.
+    this.#spareTimer = undefined
+    taken.onEnd = () => this.#keepSpare()
+    return taken
+  }
+
+  #keepSpare(): void {
+    if (this.#stopping.signal.aborted || this.#spare !== null) return
+    this.#spare = new QueryProcess()
+    this.#spareTimer = setTimeout(() => {
+      this.#spare?.kill()
+      this.#spare = null
+    }, SPARE_MS)
+    this.#spareTimer.unref()
+  }
+}
+
+async function filesOf(
+  lake: ReadableLake,
+  wanted: readonly TableName[],
+  known: readonly TableName[],
+  signal: AbortSignal,
+): Promise<{ views: ViewFiles[]; warnings: string[] }> {
+  // The process says what it wants; it gets no more than what the caller may see.
+  const mayHave = new Set(known.map(({ schema, table }) => `${schema}/${table}`))
+  const found = await Promise.all(
+    wanted
+      .filter(({ schema, table }) => mayHave.has(`${schema}/${table}`))
+      .map(async ({ schema, table }) => {
+        const { files, warnings } = await lake.files({ schema, table }, signal)
+        return { schema, table, files, warnings }
+      }),
+  )
+  return {
+    views: found.filter(({ files }) => files.length > 0).map(({ schema, table, files }) => ({ schema, table, files })),
+    warnings: found.flatMap(({ warnings }) => warnings),
+  }
+}
+
+function problem(code: SqlFault['code'], message: string): SqlProblem {
+  return new SqlProblem({ code, message, line: null, column: null })
+}
+
+/** A process for one query. */
+class QueryProcess {
+  /** Called once, when it is not needed any more. */
+  onEnd: (() => void) | undefined
+  readonly #child: ChildProcess
+  readonly #messages: FromProcess[] = []
+  #wake: () => void = () => {}
+  #hasEnded = false
+  #errors = ''
+
+  constructor() {
+    // Node.js prints nothing of its own, and has no variables of the service.
+    this.#child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', '--max-old-space-size=256', PROGRAM], {
+      env: {},
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    this.#child.unref()
+    const { stdin, stdout, stderr } = this.#child
+    for (const stream of [stdin, stdout, stderr]) (stream as unknown as { unref?: () => void }).unref?.()
+    stdin?.on('error', () => {})
+    stderr?.setEncoding('utf8').on('data', (text: string) => (this.#errors = (this.#errors + text).slice(-2_000)))
+    const end = (): void => {
+      this.#hasEnded = true
+      this.#wake()
+    }
+    this.#child.on('error', end)
+    this.#child.on('close', end)
+    if (stdout !== null)
+      createInterface({ input: stdout }).on('line', (line) => {
+        this.#messages.push(JSON.parse(line) as FromProcess)
+        this.#wake()
+      })
+  }
+
+  get isAlive(): boolean {
+    return !this.#hasEnded
+  }
+
+  say(message: ToProcess): void {
+    this.#child.stdin?.write(`${JSON.stringify(message)}\n`)
+  }
+
+  async next<Kind extends FromProcess['kind']>(...kinds: Kind[]): Promise<FromProcess & { kind: Kind }> {
+    while (this.#messages.length === 0 && !this.#hasEnded) await new Promise<void>((resolve) => (this.#wake = resolve))
+    const message = this.#messages.shift()
+    if (message?.kind === 'fault') throw new SqlProblem(message.fault)
+    if (message !== undefined && (kinds as string[]).includes(message.kind)) return message as FromProcess & { kind: Kind }
+    if (/Cannot find (package|module)|ERR_MODULE_NOT_FOUND|ERR_DLOPEN_FAILED/.test(this.#errors))
+      throw problem('sql_failed', 'DuckDB is not installed for this platform. Install it with "switchyard warehouse install".')
+    throw problem(
+      'sql_failed',
+      'The process of the query ended unexpectedly, perhaps because it needed too much memory. Select fewer rows or columns.',
+    )
+  }
+
+  kill(): void {
+    if (!this.#hasEnded) this.#child.kill('SIGKILL')
+    const { onEnd } = this
+    this.onEnd = undefined
+    onEnd?.()
+  }
+}
