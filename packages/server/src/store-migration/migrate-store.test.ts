@@ -5,9 +5,24 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
 import { asWebhook } from '../destinations/fixtures/webhook.ts'
 import { createSecretBox } from '../secrets/secret-box.ts'
-import { accept, claimOne, newDestination, newSource, quarantining, routingTo, settle, tracks } from '../store/conformance/fixtures.ts'
+import {
+  accept,
+  claimOne,
+  type Fate,
+  messageIdsOf,
+  newDestination,
+  newSource,
+  quarantining,
+  routingTo,
+  settle,
+  settlementOf,
+  track,
+  tracks,
+  until,
+} from '../store/conformance/fixtures.ts'
 import { fastFolder } from '../store/fixtures/fast-folder.ts'
 import { createDatabase, type TestDatabase } from '../store/postgres/fixtures/postgres-server.ts'
 import { openAt } from '../store/postgres/fixtures/temp-store.ts'
@@ -15,6 +30,7 @@ import { SchemaProblem } from '../store/postgres/schema/migrate.ts'
 import { partitionName } from '../store/postgres/schema/partitions.ts'
 import { StoreProblem } from '../store/sqlite/schema/database.ts'
 import { createSqliteStore } from '../store/sqlite/store.ts'
+import type { ClaimedShipment, OrderedClaim, Part, Store } from '../store/store.ts'
 import { type MigrationOptions, MigrationProblem, migrateStore, undoMigration } from './migrate-store.ts'
 
 const TRANSFORMATION = { code: 'a version', timeoutMs: 50, memoryMb: 8 }
@@ -65,6 +81,74 @@ async function prepare(): Promise<{ path: string; database: TestDatabase; option
   const database = await createDatabase({ isEmpty: true })
   return { path, database, options: { path, url: database.url, oldKeys: [OLD_KEY], newKey: NEW_KEY } }
 }
+
+const ORDER = { by: 'user', onFailure: 'hold', maxWaiting: 100 } as const
+const USERS = Array.from({ length: 20 }, (_, at) => `u${at}`)
+const LATER_MS = Date.now() + 3_600_000
+
+function claimOrdered(store: Pick<Store, 'delivery'>, id: string): Promise<OrderedClaim> {
+  const limits = { maxFresh: 1_000, maxHeads: 1_000, maxWaiting: 1_000, maxBytes: 1e9 }
+  return store.delivery.claimOrdered({ destinationId: id, nowMs: LATER_MS, ...limits })
+}
+
+/** The nth message of each user, in one request. */
+const turn = (nth: number): JsonObject[] => USERS.map((userId) => track(`${userId}-${nth}`, { userId }))
+
+test('messages of ordered destinations keep their keys, their order and what waits', async () => {
+  const { path, database, options } = await prepare()
+  try {
+    const store = await openFile(path)
+    const { id } = await newDestination(store, sourceId, { order: ORDER })
+    await accept(store, sourceId, turn(1), [id])
+    const [first] = (await claimOrdered(store, id)).shipments as [ClaimedShipment]
+    const [part] = first.shipment.parts as [Part]
+    // The first message of u0 is attempted again, and that of u1 holds its key.
+    const fateOf = (delivery: string): Fate => (['retry', 'failed'] as const)[Number(delivery.split('-')[1])] ?? 'delivered'
+    const settlement = settlementOf([first.shipment], fateOf, { dueAtMs: LATER_MS })
+    const held = { key: part.keys?.[1] as number, segment: part.segment, origin: part.origin, index: 1 }
+    await store.delivery.settle({ ...settlement, holds: [held] })
+    await accept(store, sourceId, turn(2), [id])
+    // Moves the next messages of these two behind them.
+    await claimOrdered(store, id)
+    await accept(store, sourceId, turn(3), [id])
+    await store.close()
+    await migrateStore(options)
+
+    const moved = await openAt(database.url)
+    try {
+      const ledger = await moved.books.ledger()
+      const own = { destinationId: id, owed: 60, delivered: 18, pending: 41, failed: 1, expired: 0, cancelled: 0 }
+      assert.deepEqual(
+        ledger.find(({ destinationId }) => destinationId === id),
+        own,
+      )
+      assert.deepEqual(await moved.books.recount(), ledger)
+      // Accepted by a node, after what was migrated.
+      await accept(moved, sourceId, turn(4), [id])
+      const arrived: string[] = []
+      await until(
+        async () => {
+          const { shipments } = await claimOrdered(moved, id)
+          arrived.push(...shipments.flatMap(messageIdsOf).map(String))
+          for (const claimed of shipments) await settle(moved, claimed, 'delivered')
+        },
+        () => arrived.length === 19 * 3 + 1,
+        'everything has arrived except what is held',
+      )
+      for (const user of USERS) {
+        const expected = user === 'u1' ? [] : user === 'u0' ? [1, 2, 3, 4] : [2, 3, 4]
+        const numbers = arrived.filter((messageId) => messageId.startsWith(`${user}-`)).map((messageId) => Number(messageId.split('-')[1]))
+        assert.deepEqual(numbers, expected, user)
+      }
+      const keys = await database.query('SELECT key::float8 AS key, state, waiting::integer AS waiting FROM switchyard.order_keys')
+      assert.deepEqual(keys, [{ key: held.key, state: 'held', waiting: 3 }])
+    } finally {
+      await moved.close()
+    }
+  } finally {
+    await database.drop()
+  }
+})
 
 async function runMigration({ path, url, newKey }: MigrationOptions, killAt: number): Promise<{ steps: string[]; signal: string | null }> {
   const child = spawn(

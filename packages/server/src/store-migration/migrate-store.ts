@@ -18,6 +18,7 @@ import {
   type SqliteTable,
 } from '../store/sqlite/migration/migration-source.ts'
 import { type Comparison, compareStores } from './compare-stores.ts'
+import { splitByPartition } from './ordered-shipments.ts'
 import { createSecretReencryption, type SecretReencryption } from './reencrypt-secrets.ts'
 import { createTranslation, messageKeys, type Translate } from './translate-rows.ts'
 
@@ -99,6 +100,8 @@ class Migration {
   readonly #translate: Record<SqliteTable, Translate>
   readonly #installation: string
   readonly #total: number
+  /** How many more rows shipments are in PostgreSQL. */
+  #splitShipments = 0
 
   constructor(source: MigrationSource, options: MigrationOptions) {
     this.#source = source
@@ -115,7 +118,12 @@ class Migration {
     })
     // A secret that cannot be decrypted must fail before anything is written.
     for (const row of this.#all('destinations')) this.#translate.destinations(row)
-    this.#total = SQLITE_TABLES.reduce((sum, table) => sum + source.count(table), 0) - this.#skippedSettings
+    for (const row of source.orderedShipments()) this.#splitShipments += this.#split(row).length - 1
+    this.#total = SQLITE_TABLES.reduce((sum, table) => sum + source.count(table), 0) - this.#skippedSettings + this.#splitShipments
+  }
+
+  #split(row: SqliteRow): SqliteRow[] {
+    return splitByPartition(row, (segment) => this.#source.absentFrom(segment))
   }
 
   /** The number of settings that are not migrated. A getter because the migration mark becomes one of them. */
@@ -253,7 +261,8 @@ class Migration {
     let page = this.#source.page(table, state.after, limits)
     while (page.length > 0) {
       if (this.#options.signal?.aborted) throw new MigrationProblem('Interrupted. Run the same command again to resume.')
-      const rows = page.map((row) => this.#translate[table](row)).filter((row) => row !== undefined)
+      const pieces = table === 'shipments' ? page.flatMap((row) => this.#split(row)) : page
+      const rows = pieces.map((row) => this.#translate[table](row)).filter((row) => row !== undefined)
       const keys = table === 'segments' ? page.flatMap(messageKeys) : []
       const after: RowKey = this.#source.keyOf(table, page.at(-1) as SqliteRow)
       const next: MigrationState = { ...state, table, after, rows: state.rows + rows.length }
@@ -285,7 +294,7 @@ class Migration {
   }
 
   async #complete(target: MigrationTarget, state: MigrationState): Promise<Comparison> {
-    const comparison = await compareStores(this.#source, target, this.#skippedSettings)
+    const comparison = await compareStores(this.#source, target, { settings: -this.#skippedSettings, shipments: this.#splitShipments })
     if (comparison.problems.length > 0)
       throw new MigrationProblem(
         `The database does not match the file, so no node will start on it: ${comparison.problems.join('; ')}. The rows in the file are unchanged. Please report this as a bug.`,
@@ -302,7 +311,10 @@ class Migration {
   ): MigrationResult {
     const counts =
       comparison?.counts ?? (Object.fromEntries(SQLITE_TABLES.map((table) => [table, this.#source.count(table)])) as Comparison['counts'])
-    if (comparison === null) counts.settings -= this.#skippedSettings
+    if (comparison === null) {
+      counts.settings -= this.#skippedSettings
+      counts.shipments += this.#splitShipments
+    }
     return {
       ...facts,
       to,

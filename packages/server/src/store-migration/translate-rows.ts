@@ -9,6 +9,7 @@ import { type AttemptDoc, writeProgress } from '../store/encoding/attempt-doc.ts
 import type { Seed } from '../store/encoding/fingerprint.ts'
 import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING } from '../store/encoding/schedule-mark.ts'
 import { isKey, KEY_WORDS } from '../store/encoding/segment-keys.ts'
+import type { StoredPart } from '../store/encoding/stored-parts.ts'
 import { TAIL } from '../store/postgres/rows/purging.ts'
 import type { MessageKey, PostgresRow } from '../store/postgres/schema/migration-target.ts'
 import { dayOf } from '../store/postgres/schema/partitions.ts'
@@ -20,6 +21,7 @@ import { PLAIN_CREDENTIALS } from '../store/sqlite/migration/encrypt-credentials
 import type { SqliteRow, SqliteTable } from '../store/sqlite/migration/migration-source.ts'
 import { MIGRATION_MARK_SETTING } from '../store/sqlite/schema/migration-mark.ts'
 import { msOfRowId } from '../store/sqlite/schema/row-ids.ts'
+import { orderedColumns } from './ordered-shipments.ts'
 import type { SecretReencryption } from './reencrypt-secrets.ts'
 
 export interface Translation {
@@ -68,10 +70,16 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
     oauth_assertions: converted({ app: text, jti: text }),
     segments: converted({ seq: rowId, source: num, browser: flag, absent, routes }),
     quarantine: converted({ segment: rowId, source: num, plan: text, rule: text }),
-    shipments: converted({ id: rowId, destination: num, unit: flag, replay: flag }, (row) => {
-      const parts = JSON.parse(row['parts'] as string) as StoredPart[]
+    // `piece`: see splitByPartition.
+    shipments: converted({ destination: num, unit: flag, replay: flag }, (row) => {
+      const parts = JSON.parse(row['parts'] as string) as StoredPart<number>[]
       const bytes = parts.reduce((sum, [, segment]) => sum + bodyBytes(segment), 0)
       return {
+        id: movedRowId(row['id'] as number, (row['piece'] as number | undefined) ?? 0),
+        ...orderedColumns(
+          row,
+          parts.flatMap(([, , , keys = []]) => keys),
+        ),
         bytes: Math.min(bytes, LARGEST_INTEGER),
         urls: row['urls'] === null ? null : writeProgress(JSON.parse(row['urls'] as string) as string[]),
         parts: JSON.stringify(parts.map(part)),
@@ -79,7 +87,8 @@ export function createTranslation({ secrets, bodyBytes, deletions, replayJobs }:
     }),
     attempts: converted({ id: rowId, ...delivery, replay: flag, doc: attemptDoc }),
     failures: converted({ id: rowId, ...delivery, replay: flag, reason: text }),
-    replays: converted({ ...delivery, replay_of: deliveryId, job: (job: number | null) => job && jobNum(job) }),
+    order_keys: converted({ destination: num, segment: optionalRowId, origin: optionalRowId, skip: flag }),
+    replays: converted({ ...delivery, replay_of: deliveryId, resumed: flag, job: (job: number | null) => job && jobNum(job) }),
     repeats: converted({ segment: rowId }),
     ledger: converted({ destination: num }),
     ledger_archive: converted({ destination: num }),
@@ -128,6 +137,10 @@ function num(value: unknown): string {
   return movedNum(value as number)
 }
 
+function optionalRowId(value: unknown): string | null {
+  return value === null ? null : rowId(value)
+}
+
 function rowId(value: unknown): string {
   const number = value as number
   return number < FIRST_ROW_ID ? String(number) : movedRowId(number)
@@ -158,10 +171,8 @@ function auditSubject(value: unknown): unknown {
 
 // ── Columns with structured values ──
 
-type StoredPart = [origin: number, segment: number, indexes: readonly number[] | 0]
-
-function part([origin, segment, indexes]: readonly [unknown, unknown, unknown]): [string, string, unknown] {
-  return [rowId(origin), rowId(segment), indexes]
+function part([origin, segment, indexes, keys]: StoredPart<number>): StoredPart<string> {
+  return keys === undefined ? [rowId(origin), rowId(segment), indexes] : [rowId(origin), rowId(segment), indexes, keys]
 }
 
 function absent(column: string | null): string | null {
@@ -191,7 +202,9 @@ function attemptDoc(stored: string): string {
   if (!column.includes('"g":')) return column
   const doc = JSON.parse(column) as AttemptDoc
   if (doc.g === undefined) return column
-  const g = doc.g.map(([places, lead, parts]) => (parts === undefined ? [places, rowId(lead)] : [places, rowId(lead), parts.map(part)]))
+  const g = doc.g.map(([places, lead, parts]) =>
+    parts === undefined ? [places, rowId(lead)] : [places, rowId(lead), (parts as StoredPart<number>[]).map(part)],
+  )
   return JSON.stringify({ ...doc, g })
 }
 

@@ -12,6 +12,7 @@ import type { DocumentStore } from './port/documents.ts'
 import type { HistoryStore } from './port/history.ts'
 import type { IngestStore } from './port/messages.ts'
 import type { Channel, Nodes, ServerFacts } from './port/nodes.ts'
+import type { OrderStore } from './port/order.ts'
 import type { QuarantineStore } from './port/quarantine.ts'
 import type { ReplayStore } from './port/replays.ts'
 import type { OAuthStore, SecretStore } from './port/secrets.ts'
@@ -30,6 +31,7 @@ export * from './port/history.ts'
 export type { StateChange, StateEntry } from './port/integration-state.ts'
 export * from './port/messages.ts'
 export * from './port/nodes.ts'
+export type * from './port/order.ts'
 export * from './port/pages.ts'
 export type * from './port/quarantine.ts'
 export * from './port/replays.ts'
@@ -47,6 +49,7 @@ export interface Store {
   history: HistoryStore
   books: BooksStore
   quarantine: QuarantineStore
+  order: OrderStore
   replays: ReplayStore
   deletions: DeletionStore
   documents: DocumentStore

@@ -35,7 +35,7 @@ for (const [what, change] of Object.entries({
   'of an editor': { role: 'editor' },
   'limited to sources': { sources: ['src_1'] },
   'that expires': { expiresAtMs: 5 },
-  'of a person': { owner: { subject: 's', email: null } },
+  'of a person': { owner: { personId: 'per_1', subject: 's', email: null } },
 } satisfies Record<string, Partial<ControlToken>>)) {
   test(`to a node of the previous version, a token ${what} is a viewer's with the hash of no token`, () => {
     const row = rowOf({ ...PLAIN, ...change })

@@ -8,16 +8,18 @@ import { authorizing } from './authorizing.ts'
 import { configuring } from './configuring.ts'
 import { conservation } from './conservation.ts'
 import { counting } from './counting.ts'
-import { deadLetters } from './dead-letters.ts'
 import { deleting } from './deleting.ts'
-import { delivering } from './delivering.ts'
+import { deadLetters } from './delivery/dead-letters.ts'
+import { delivering } from './delivery/delivering.ts'
+import { orderOperations } from './delivery/order-operations.ts'
+import { ordering } from './delivery/ordering.ts'
+import { partialSettlement } from './delivery/partial-settlement.ts'
 import { documenting } from './documenting.ts'
 import { erasing } from './erasing.ts'
 import { type Open, type OpenStore, RecordingConsumer, type StoreFixture } from './fixtures.ts'
 import { inspecting } from './inspecting.ts'
 import { keepingState } from './keeping-state.ts'
 import { messageDetails } from './message-details.ts'
-import { partialSettlement } from './partial-settlement.ts'
 import { planning } from './planning.ts'
 import { purging } from './purging.ts'
 import { quarantine } from './quarantine.ts'
@@ -50,6 +52,8 @@ export function conformance(name: string, open: Open): void {
     suite('accepting', () => accepting(fixture))
     suite('delivering', () => delivering(fixture))
     suite('dead letters', () => deadLetters(fixture))
+    suite('ordering', () => ordering(fixture))
+    suite('operators and ordered keys', () => orderOperations(fixture))
     suite('partial settlement', () => partialSettlement(fixture))
     suite('reading', () => reading(fixture))
     suite('message details', () => messageDetails(fixture))

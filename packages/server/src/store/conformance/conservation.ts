@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import type { ClaimedShipment, DeliveryState, LedgerRow, Settlement, Store } from '../store.ts'
-import { withLetters } from './dead-letters.ts'
+import { withLetters } from './delivery/dead-letters.ts'
 import {
   accept,
   allPages,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { fromName, latencyName, OLDEST_SECONDS, PENDING } from '../port/stat-counts.ts'
 import type { StatQuery, StatRow, Store } from '../store.ts'
 import { accept, DAY_MS, newDestination, newSourceAndDestination, type StoreFixture, settleAll, tracks } from './fixtures.ts'
 
@@ -70,6 +71,23 @@ export function counting({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await series(store(), randomUUID()), [])
   })
 
+  test('of a backlog, the largest value of a step is kept, and what came from each source only per minute', async () => {
+    const subject = randomUUID()
+    const seen = (minute: number, pending: number) =>
+      row(
+        subject,
+        AT_MS + minute * MINUTE_MS,
+        { [PENDING]: pending, [OLDEST_SECONDS]: pending * 2, owed: 1, [fromName('s')]: 1 },
+        'destination',
+      )
+    await Promise.all([store().books.addStats([seen(0, 5)]), store().books.addStats([seen(0, 7)])])
+    await store().books.addStats([seen(0, 6), seen(1, 9), seen(2, 1)])
+    const points = async (stepMs: number) => (await series(store(), subject, { kind: 'destination', stepMs })).map(({ counts }) => counts)
+    assert.deepEqual((await points(MINUTE_MS))[0], { [PENDING]: 7, [OLDEST_SECONDS]: 14, owed: 3, [fromName('s')]: 3 })
+    assert.deepEqual(await points(5 * MINUTE_MS), [{ [PENDING]: 9, [OLDEST_SECONDS]: 18, owed: 5, [fromName('s')]: 5 }])
+    assert.deepEqual(await points(HOUR_MS), [{ [PENDING]: 9, [OLDEST_SECONDS]: 18, owed: 5 }])
+  })
+
   test('counts of several subjects are read at once', async () => {
     const subjects = [randomUUID(), randomUUID(), randomUUID()] as const
     await store().books.addStats([
@@ -107,8 +125,54 @@ export function counting({ store, reopen, open }: StoreFixture): void {
       assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [601, 601])
       await opened.store.dropExpired(AT_MS + 8 * DAY_MS)
       assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [1, 601])
+      // By whole weeks, into which they are packed.
       await opened.store.dropExpired(AT_MS + 92 * DAY_MS)
-      assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [0, 1])
+      assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [0, 601])
+      await opened.store.dropExpired(AT_MS + 98 * DAY_MS)
+      assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [0, 0])
+    } finally {
+      await opened.dispose()
+    }
+  })
+
+  test('hours that are over are packed, and their counts stay the same, also for those that are added later', async () => {
+    const opened = await open({ retentionDays: 30 })
+    try {
+      const { books } = opened.store
+      const [subject, other] = [randomUUID(), 'ünusual \u0000 name']
+      const hours = Array.from({ length: 9 * 24 }, (_, hour) => hour)
+      const countsOf = (hour: number): Record<string, number> => ({
+        attempts: 10 + hour,
+        delivered: 9 + (hour % 3),
+        owed: 1 + hour,
+        retried: 1 + (hour % 7),
+        [PENDING]: 1_000 + hour,
+        [OLDEST_SECONDS]: 3,
+        [latencyName(100)]: 5 + hour,
+      })
+      const rowsOf = (of: string) => hours.map((hour) => row(of, AT_MS + hour * HOUR_MS, countsOf(hour), 'destination'))
+      await books.addStats([...rowsOf(subject), ...rowsOf(other)])
+      const read = async (of: string) =>
+        await books.stats({ kind: 'destination', subject: of, fromMs: AT_MS, toMs: AT_MS + 9 * DAY_MS, stepMs: HOUR_MS })
+      const before = await read(subject)
+      assert.equal(before.length, hours.length)
+      await opened.store.dropExpired(AT_MS + 9 * DAY_MS)
+      assert.deepEqual(await read(subject), before)
+      assert.deepEqual(await read(other), before)
+      await books.addStats([row(subject, AT_MS + 5 * HOUR_MS, { delivered: 1, [PENDING]: 1, [latencyName(101)]: 2 }, 'destination')])
+      const later = before.map((point, hour) =>
+        hour === 5
+          ? Object.assign({}, point, { counts: { ...point.counts, delivered: 9 + 2 + 1, [latencyName(100)]: 10, [latencyName(101)]: 2 } })
+          : point,
+      )
+      assert.deepEqual(await read(subject), later)
+      await opened.store.dropExpired(AT_MS + 9 * DAY_MS)
+      // Neighbouring buckets are merged when they are packed.
+      const [fifth] = (await read(subject)).slice(5)
+      assert.deepEqual(fifth?.counts, { ...countsOf(5), delivered: 12, [latencyName(100)]: 12 })
+      // The week goes when its last hour is old enough.
+      await opened.store.dropExpired(AT_MS + 120 * DAY_MS)
+      assert.deepEqual(await read(subject), [])
     } finally {
       await opened.dispose()
     }

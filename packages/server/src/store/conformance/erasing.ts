@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ClaimedShipment, RequestRecord, RowId, Settlement, Store } from '../store.ts'
-import { withLetters } from './dead-letters.ts'
 import { untilPurged } from './deletion-fixtures.ts'
+import { withLetters } from './delivery/dead-letters.ts'
 import {
   accept,
   allPages,

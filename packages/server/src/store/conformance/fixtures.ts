@@ -209,10 +209,16 @@ export function settlementOf(
     const { attempt, destinationId, replay } = shipment
     const base = { destinationId, replay, unit, progress }
     const left: Record<'retry' | 'untouched' | 'kept', Part[]> = { retry: [], untouched: [], kept: [] }
-    for (const { origin, segment, indexes } of shipment.parts) {
+    for (const { origin, segment, indexes, keys } of shipment.parts) {
       const of = (wanted: Fate): number[] => indexes.filter((index) => fate(`${origin}-${index}`) === wanted)
       for (const kind of ['retry', 'untouched', 'kept'] as const)
-        if (of(kind).length > 0) left[kind].push({ origin, segment, indexes: of(kind) })
+        if (of(kind).length > 0)
+          left[kind].push({
+            origin,
+            segment,
+            indexes: of(kind),
+            ...(keys && { keys: of(kind).map((index) => keys[indexes.indexOf(index)] as number) }),
+          })
       const finals = (['delivered', 'failed', 'expired', 'cancelled'] as const)
         .map((state): FinalState => ({ state, reason: state === 'delivered' ? null : reason, indexes: of(state) }))
         .filter(({ indexes: ended }) => ended.length > 0)
@@ -225,7 +231,8 @@ export function settlementOf(
     else done.push(shipment)
     if (left.retry.length > 0) {
       const first = shipment.firstAttemptAtMs ?? firstAttemptAtMs
-      remaining.push({ ...base, attempt: attempt + 1, firstAttemptAtMs: first, dueAtMs, parts: left.retry })
+      const order = shipment.order && { order: { row: 'head' as const, ord: shipment.order.ord } }
+      remaining.push({ ...base, attempt: attempt + 1, firstAttemptAtMs: first, dueAtMs, parts: left.retry, ...order })
     }
     if (left.untouched.length > 0) {
       const { firstAttemptAtMs: first, dueAtMs: due } = shipment

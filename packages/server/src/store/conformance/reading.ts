@@ -397,7 +397,8 @@ export function reading({ store, reopen }: StoreFixture): void {
     await reopen()
     const shown = await store().history.delivery(delivery)
     assert.ok(shown !== undefined)
-    const { content, history, owedAtMs: _, gathered: __, deadLetter: ___, withheldFrom: ____, sourceId: of, ...row } = shown
+    const { content, history, owedAtMs: _, gathered: __, deadLetter: ___, withheldFrom: ____, orderPlace, sourceId: of, ...row } = shown
+    assert.equal(orderPlace, 'accepted')
     const [listed] = (await store().history.deliveries({ destinationId, state: 'delivered' }, FIRST)).data
     assert.equal(of, sourceId)
     assert.deepEqual(row, listed)

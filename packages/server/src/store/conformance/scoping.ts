@@ -216,7 +216,12 @@ export function scoping({ store, reopen }: StoreFixture): void {
 
   test('the limits of a token are kept after a restart', async () => {
     const { own } = await sharedDestination(store())
-    const limits = { role: 'editor', sources: [own], expiresAtMs: 1_900_000_000_000, owner: { subject: 's', email: null } } as const
+    const limits = {
+      role: 'editor',
+      sources: [own],
+      expiresAtMs: 1_900_000_000_000,
+      owner: { personId: 'per_1', subject: 's', email: null },
+    } as const
     const token = await store().resources.createToken({ name: 'limited', ...limits, hash: randomUUID() })
     const plain = await store().resources.createToken({
       ...token,

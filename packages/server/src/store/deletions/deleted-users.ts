@@ -69,7 +69,7 @@ export class DeletedUsers {
   /** Wraps a consumer so that it receives no content of deleted messages. */
   guard(consumer: ShipmentConsumer): ShipmentConsumer {
     return {
-      reserve: (destinationId, bytes) => consumer.reserve(destinationId, bytes),
+      reserve: (destinationId, bytes, messages) => consumer.reserve(destinationId, bytes, messages),
       deliver: (claimed) => consumer.deliver(this.without(claimed)),
       cancelReservation: (destinationId, bytes) => consumer.cancelReservation(destinationId, bytes),
       dropMessages: (isDeleted) => consumer.dropMessages(isDeleted),

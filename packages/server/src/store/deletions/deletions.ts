@@ -16,7 +16,13 @@ export interface DeletionDraft extends Omit<NewDeletion, 'hashedUserIds'> {
   id: string
   atMs: number
   /** The sources concerned, each with its enabled destinations, which are sent one delete message per user. */
-  targets: readonly { sourceId: string; userIds: readonly string[]; destinationIds: readonly string[] }[]
+  targets: readonly {
+    sourceId: string
+    userIds: readonly string[]
+    destinationIds: readonly string[]
+    /** `order.by` of those that are ordered. */
+    orders: ReadonlyMap<string, string>
+  }[]
 }
 
 interface Deps<Change> {
@@ -57,10 +63,12 @@ export abstract class Deletions<Change extends ConfigurationChange, Written, Id 
       const enabled = [...change.configuration.destinations.values()].filter(
         (destination) => destination.enabled && kindOf(destination).deletesUsers(destination),
       )
+      const orders = new Map(enabled.flatMap(({ id: destinationId, order }) => (order == null ? [] : [[destinationId, order.by]])))
       const targets = sourceIds.map((sourceId) => ({
         sourceId,
         userIds: hashedUserIds.get(sourceId) ?? deletion.userIds,
         destinationIds: enabled.filter((destination) => destination.sourceIds.includes(sourceId)).map((destination) => destination.id),
+        orders,
       }))
       // Also those of hashed users as they were given: messages from before the source hashed user ids are purged too.
       const userIds = [...new Set([...deletion.userIds, ...targets.flatMap((target) => target.userIds)])]

@@ -2,12 +2,24 @@
 // their content, and shipments of a deleted destination are cancelled as soon as their holder releases or settles them.
 
 import { DeletedUsers } from '../deletions/deleted-users.ts'
-import type { Claim, ClaimedShipment, ClaimRequest, DeliveryStore, Settlement, Shipment, ShipmentConsumer } from '../port/delivery.ts'
+import type {
+  Claim,
+  ClaimedShipment,
+  ClaimRequest,
+  CrowdedHead,
+  DeliveryStore,
+  OrderedClaim,
+  OrderedClaimRequest,
+  Settlement,
+  Shipment,
+  ShipmentConsumer,
+} from '../port/delivery.ts'
 import type { Configuration } from '../store.ts'
 
 export type HeldShipment = Pick<Shipment, 'id' | 'claim' | 'destinationId'>
 
-export interface DeliveryEngine extends Pick<DeliveryStore, 'claim' | 'claimOverdue' | 'settle' | 'share'> {
+export interface DeliveryEngine
+  extends Pick<DeliveryStore, 'claim' | 'claimOrdered' | 'orderedUntilMs' | 'claimOverdue' | 'claimCrowded' | 'settle' | 'share'> {
   /** Resolves when the shipments can be claimed again. */
   release(shipments: readonly HeldShipment[]): Promise<void>
   /** Cancels the shipments of a deleted destination that nobody holds. */
@@ -46,9 +58,23 @@ export class CommonDeliveryStore implements DeliveryStore {
     return { ...claim, shipments: claim.shipments.map((shipment) => this.deleted.without(shipment)) }
   }
 
+  async claimOrdered(request: OrderedClaimRequest): Promise<OrderedClaim> {
+    const claim = await this.#engine.claimOrdered(request)
+    return { ...claim, shipments: claim.shipments.map((shipment) => this.deleted.without(shipment)) }
+  }
+
+  orderedUntilMs(): number {
+    return this.#engine.orderedUntilMs()
+  }
+
   async claimOverdue(...request: Parameters<DeliveryStore['claimOverdue']>): Promise<ClaimedShipment[]> {
     const overdue = await this.#engine.claimOverdue(...request)
     return overdue.map((claimed) => this.deleted.without(claimed))
+  }
+
+  async claimCrowded(...request: Parameters<DeliveryStore['claimCrowded']>): Promise<CrowdedHead[]> {
+    const heads = await this.#engine.claimCrowded(...request)
+    return heads.map(({ claimed, keys }) => ({ claimed: this.deleted.without(claimed), keys }))
   }
 
   release(shipments: readonly Shipment[]): void {

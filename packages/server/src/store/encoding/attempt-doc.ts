@@ -1,7 +1,7 @@
 // The doc column of attempts: requests and ended deliveries as short arrays, because there is a doc for every attempt ever made.
 
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
-import type { AttemptRecord, FinalStateName, Part, Progress, RequestRecord, RowId } from '../store.ts'
+import type { AttemptRecord, FinalStateName, LoadRecord, Part, Progress, RequestRecord, RowId } from '../store.ts'
 
 type StoredPart = [origin: RowId, segment: RowId, indexes: readonly number[]]
 
@@ -38,6 +38,8 @@ export interface AttemptDoc {
   l?: [request: number, logs: string][]
   /** The steps of integrations, by the index of the request. */
   s?: [request: number, subscription: string, method: string | null][]
+  /** The loads of warehouses, by the index of the request. Tables and their rows alternate. */
+  w?: [request: number, id: string, rows: number, bytes: number, durationMs: number, tables: (string | number)[]][]
   /** The messages that became dead letters, the destination that they are owed to, and those that it does not get. */
   d?: [destinationId: string, prefix: string, indexes: readonly number[], withheld?: readonly number[]]
 }
@@ -80,7 +82,8 @@ export function writeAttemptDoc({ requests, finals, deadLetter }: Pick<AttemptRe
   const version = requests[0]?.version ?? 1
   if (requests.some((request) => request.version !== version)) doc.v = requests.map((request) => request.version)
   else if (version !== 1) doc.v = version
-  for (const [at, { logs, step }] of requests.entries()) {
+  for (const [at, { logs, step, load }] of requests.entries()) {
+    if (load !== undefined) (doc.w ??= []).push([at, load.id, load.rows, load.bytes, rounded(load.durationMs), tablesOf(load)])
     if (logs !== null) (doc.l ??= []).push([at, logs])
     if (step !== undefined) (doc.s ??= []).push([at, step.subscription, step.method])
   }
@@ -120,6 +123,7 @@ export function requestsOf(doc: AttemptDoc): RequestRecord[] {
   return doc.r.map((stored, at) => {
     const gathered = doc.g?.find(([requests]) => requests.includes(at))
     const step = doc.s?.find(([request]) => request === at)
+    const loaded = doc.w?.find(([request]) => request === at)
     const [url, startedAtMs, status, totalMs, firstByteMs, address, indexes, dnsMs, connectMs, tlsMs, reason, error, responseStart] = stored
     return {
       url: doc.u[url] as string,
@@ -138,9 +142,19 @@ export function requestsOf(doc: AttemptDoc): RequestRecord[] {
       version: (Array.isArray(doc.v) ? doc.v[at] : doc.v) ?? 1,
       logs: doc.l?.find(([request]) => request === at)?.[1] ?? null,
       ...(step && { step: { subscription: step[1], method: step[2] } }),
+      ...(loaded && { load: loadOf(loaded) }),
       ...(gathered && { gathered: { lead: gathered[1], parts: gathered[2]?.map(partOf) ?? null } }),
     }
   })
+}
+
+function tablesOf({ tables }: LoadRecord): (string | number)[] {
+  return tables.flatMap(({ table, rows }) => [table, rows])
+}
+
+function loadOf([, id, rows, bytes, durationMs, named]: NonNullable<AttemptDoc['w']>[number]): LoadRecord {
+  const tables = named.flatMap((table, at) => (at % 2 === 0 ? [{ table: String(table), rows: Number(named[at + 1]) }] : []))
+  return { id, tables, rows, bytes, durationMs }
 }
 
 function partOf([origin, segment, indexes]: StoredPart): Part {

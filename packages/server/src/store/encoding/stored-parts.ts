@@ -2,9 +2,13 @@
 // row ids of the adapter.
 
 import type { Part, RowId, Skip } from '../../model/messages.ts'
+import type { OrderKey } from '../../model/order/order-key.ts'
 
-/** A part as it is stored. Indexes are 0 for all messages of the segment; readers must leave out messages that are absent from it. */
-export type StoredPart<Id extends RowId = RowId> = [origin: Id, segment: Id, indexes: readonly number[] | 0]
+/**
+ * A part as it is stored. Indexes are 0 for all messages of the segment; readers must leave out messages that are absent from it. Keys, one for each
+ * index, are there only if the messages are delivered in order. Then the indexes are never 0.
+ */
+export type StoredPart<Id extends RowId = RowId> = [origin: Id, segment: Id, indexes: readonly number[] | 0, keys?: readonly OrderKey[]]
 
 /**
  * The routing plan of a segment. `s`: shipments, each with the number of messages that were planned. `k`: messages that were not sent, with
@@ -38,7 +42,22 @@ export function absentIndexes(column: string | readonly number[] | null): readon
 }
 
 export function storedParts(parts: readonly Part[]): string {
-  return JSON.stringify(parts.map(({ origin, segment, indexes }) => [origin, segment, indexes]))
+  return JSON.stringify(
+    parts.map(({ origin, segment, indexes, keys }) => (keys === undefined ? [origin, segment, indexes] : [origin, segment, indexes, keys])),
+  )
+}
+
+/** The part with the messages that are owed: without those that are absent from the segment. */
+export function owedPart<Id extends RowId>(
+  [origin, segment, stored, keys]: StoredPart<Id>,
+  count: number,
+  absent: readonly number[] | null,
+): Part {
+  const indexes = owedIndexes(stored, count, absent)
+  if (keys === undefined || stored === 0) return { origin, segment, indexes }
+  if (indexes.length === stored.length) return { origin, segment, indexes, keys }
+  const byIndex = new Map(stored.map((index, at) => [index, keys[at] as OrderKey]))
+  return { origin, segment, indexes, keys: indexes.map((index) => byIndex.get(index) as OrderKey) }
 }
 
 /** The indexes of the segment's messages that a part or a route refers to. Includes purged messages, whose deliveries are pending until they are cancelled. */

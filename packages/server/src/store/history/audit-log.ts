@@ -26,7 +26,7 @@ interface AuditRow<Id extends RowId> {
 }
 
 /** The entry of an older version has none; its actor is a token. */
-type ActorAbout = Pick<Actor, 'type' | 'owner'>
+type ActorAbout = Pick<Actor, 'type' | 'owner' | 'subject' | 'email'>
 
 export async function listAudit<Id extends RowId>(
   sql: Sql<Id>,
@@ -94,15 +94,19 @@ export function writeAudit<Id extends RowId>(
 ): Awaitable<unknown> {
   if (entry === undefined) return undefined
   const { actor, action, subject, before, after, sources = null } = entry
-  const { type, owner } = actor
-  const about: ActorAbout | null = type === undefined && owner == null ? null : { ...(type && { type }), ...(owner && { owner }) }
+  const { type, owner, subject: personSubject, email } = actor
+  const about: ActorAbout = {
+    ...(type && { type }),
+    ...(owner && { owner: { subject: owner.subject, email: owner.email } }),
+    ...(personSubject !== undefined && { subject: personSubject, email: email ?? null }),
+  }
   const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
   return insertRow(sql, 'audit', {
     id: ids.next(),
     at: atMs,
     actor: actor.id,
     actor_name: sql.text(actor.name),
-    actor_about: json(about),
+    actor_about: Object.keys(about).length === 0 ? null : json(about),
     action,
     subject: sql.text(subject),
     sources: json(sources),

@@ -1,7 +1,8 @@
 // The row port of the books.
 
 import type { Awaitable, Sql } from '../encoding/sql.ts'
-import type { LedgerRow, OldestPending, QuarantinedCount, RejectionRow, RowId, SourceCounts, StatQuery } from '../store.ts'
+import type { LedgerRow, OldestPending, QuarantinedCount, RejectionRow, RowId, SourceCounts, StatKind } from '../store.ts'
+import type { StatRange } from './stats.ts'
 
 export interface BookRows {
   /** The ids of all destinations that are not deleted, oldest first. */
@@ -15,12 +16,12 @@ export interface BookRows {
   rejections(): Awaitable<RejectionRow[]>
   sourceCounts(): Awaitable<SourceCounts[]>
   recountQuarantined(): Awaitable<QuarantinedCount[]>
-  /** Counts per minute or per hour, ordered by subject and time. */
+  /** The rows of these ranges, ordered by subject. */
   stats(
-    query: Omit<StatQuery, 'subject'>,
+    kind: StatKind,
     subjects: readonly string[],
-    step: number,
-  ): Awaitable<readonly { subject: string; at: number; doc: string }[]>
+    ranges: readonly StatRange[],
+  ): Awaitable<readonly { subject: string; step: number; at: number; doc: string }[]>
 }
 
 export async function readRejections<Id extends RowId>(sql: Sql<Id>): Promise<RejectionRow[]> {

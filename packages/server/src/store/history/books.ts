@@ -3,7 +3,7 @@
 import type { BooksStore, LedgerRow, QuarantinedCount, SourceCounts, StoreInspection } from '../port/books.ts'
 import type { BookRows, InspectedRows } from './book-rows.ts'
 import { groupBy } from './group-by.ts'
-import { seriesOf, storedStep } from './stats.ts'
+import { seriesOf, storedRanges } from './stats.ts'
 
 const NO_COUNTS = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }
 
@@ -25,9 +25,9 @@ export function booksOf(rows: BookRows): Omit<BooksStore, 'inspect' | 'addStats'
     rejections: async () => rows.rejections(),
     sourceCounts: async () => rows.sourceCounts(),
     recountQuarantined: async () => rows.recountQuarantined(),
-    stats: async (query) => seriesOf(await rows.stats(query, [query.subject], storedStep(query)), query),
+    stats: async (query) => seriesOf(await rows.stats(query.kind, [query.subject], storedRanges(query)), query),
     statsOf: async ({ subjects, ...query }) => {
-      const found = await rows.stats(query, subjects, storedStep(query))
+      const found = await rows.stats(query.kind, subjects, storedRanges(query))
       const bySubject = groupBy(found, ({ subject }) => subject)
       return Array.from(bySubject, ([subject, own]) => ({ subject, points: seriesOf(own, query) }))
     },

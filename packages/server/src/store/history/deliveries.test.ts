@@ -47,7 +47,7 @@ test('a search by event in a backlog of large segments reads only the segments t
       }
     },
     destinationIds: () => (num) => `dst_${num}`,
-    replayLinks: (found) => found.map(() => ({ replayOf: null, replayJobId: null, replayedAtMs: null, replayedBy: null })),
+    replayLinks: (found) => found.map(() => ({ replayOf: null, replayJobId: null, replayedAtMs: null, resumed: null, replayedBy: null })),
   }
   const { data, next } = await listDeliveries(
     rows as DeliveryRows<number>,

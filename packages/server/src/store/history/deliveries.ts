@@ -3,14 +3,15 @@
 
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
 import { owedIndexes } from '../encoding/stored-parts.ts'
-import type { DeliveryFilter, DeliveryRow, MessageFields, Page, PageRequest, RequestRecord, RowId } from '../store.ts'
+import type { DeliveryFilter, DeliveryRow, MessageFields, Page, PageRequest, RequestRecord, RowId, SegmentContent } from '../store.ts'
 import type { ResolvedDelivery } from './delivery-ids.ts'
 import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, PendingRow, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'
-import { messageFields } from './message-content.ts'
+import { messageFields, withOnly } from './message-content.ts'
 import { type MessageMatcher, messageMatcher } from './message-matcher.ts'
 import { firstRow, isWithin, lastRow, mayBeWithin, portions, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { readSegments, type SegmentHead } from './segment-rows.ts'
+import { waitsOf } from './waiting-for.ts'
 
 /** The parameters of one page. */
 interface Search<Id extends RowId> {
@@ -129,7 +130,7 @@ function pending<Id extends RowId>(
     steps: withFacts(),
     placeOf: ({ place }) => place,
     deliveriesOf: ({ destination: to, attempts, replay, dueAtMs, parts, facts }) =>
-      parts.flatMap(([origin, segment, stored]) => {
+      parts.flatMap(([origin, segment, stored, keys]) => {
         const about = facts.get(segment)
         // Without the segment, or if it is outside of the time range, the number of its messages is not known.
         if (!mayBeWithin(order, origin, filter) || (about === undefined && stored === 0)) return []
@@ -137,9 +138,11 @@ function pending<Id extends RowId>(
         const createdMs = order.msOf(origin)
         const isLater = replay || (about !== undefined && createdMs - about.receivedAtMs > order.skewMs)
         if (!isWithin(order, isLater ? createdMs : (about?.receivedAtMs ?? createdMs), filter)) return []
-        const atMs = attempts > 0 ? dueAtMs : null
+        const atMs = attempts > 0 ? dueAtMs || null : null
         const delivery = { origin, segment, destination: to, state: 'pending', reason: null, attempts, replay, atMs } as const
-        return owedIndexes(stored, about?.count ?? 0, about?.absent ?? null).map((index) => Object.assign({ index }, delivery))
+        const indexes = owedIndexes(stored, about?.count ?? 0, about?.absent ?? null)
+        if (keys === undefined || stored === 0) return indexes.map((index) => Object.assign({ index }, delivery))
+        return indexes.map((index) => Object.assign({ index, key: keys[stored.indexOf(index)] }, delivery))
       }),
   }
 }
@@ -208,15 +211,36 @@ function failures<Id extends RowId>({ rows, filter, destination }: Search<Id>, c
 async function described<Id extends RowId>(rows: DeliveryRows<Id>, found: readonly FoundDelivery<Id>[]): Promise<DeliveryRow[]> {
   if (found.length === 0) return []
   const idOf = await rows.destinationIds(found.map(({ destination }) => destination))
-  const messages = await fieldsOfMessages(rows, found)
+  const waiting = found.filter(({ key }) => key !== undefined)
+  const contents = new Map<FoundDelivery<Id>, SegmentContent>()
+  const messages = await fieldsOfMessages(rows, found, (at, content) => {
+    const delivery = found[at] as FoundDelivery<Id>
+    if (delivery.key !== undefined) contents.set(delivery, withOnly(content, [delivery.index]))
+  })
+  const waits = await waitsOf(rows, waiting, (delivery) => contents.get(delivery as FoundDelivery<Id>) ?? null)
+  const waitOf = new Map(waiting.map((delivery, at) => [delivery, waits[at] ?? null]))
   const links = await rows.replayLinks(found)
   const reasons = await lastReasons(rows, found)
-  return found.map(({ origin, index, segment, destination, state, reason, attempts, replay, atMs }, at) => {
+  return found.map((delivery, at) => {
+    const { origin, index, segment, destination, state, reason, attempts, replay, atMs } = delivery
     const { replayOf, replayJobId, replayedBy } = links[at] as ReplayLinks
     const id = `${origin}-${index}`
     return Object.assign(
       { id, destinationId: idOf(destination), ...(messages[at] as MessageFields) },
-      { segment, index, state, reason, lastReason: reasons.get(id) ?? null, attempts, replay, atMs, replayOf, replayJobId, replayedBy },
+      {
+        segment,
+        index,
+        state,
+        reason,
+        lastReason: reasons.get(id) ?? null,
+        waitingFor: waitOf.get(delivery) ?? null,
+        attempts,
+        replay,
+        atMs,
+        replayOf,
+        replayJobId,
+        replayedBy,
+      },
     )
   })
 }
@@ -224,12 +248,16 @@ async function described<Id extends RowId>(rows: DeliveryRows<Id>, found: readon
 async function fieldsOfMessages<Id extends RowId>(
   rows: DeliveryRows<Id>,
   places: readonly ResolvedDelivery<Id>[],
+  visit: (at: number, content: SegmentContent) => void,
 ): Promise<MessageFields[]> {
   const bySegment = groupBy(places.keys(), (at) => (places[at] as ResolvedDelivery<Id>).segment)
   const fields = places.map(({ index }) => messageFields(null, index))
   const wantedIn = ({ seq }: { seq: Id }) => bySegment.get(seq)?.map((at) => (places[at] as ResolvedDelivery<Id>).index)
   for await (const { seq, content } of readSegments(rows, [...bySegment.keys()], wantedIn)) {
-    for (const at of bySegment.get(seq) ?? []) fields[at] = messageFields(content, (places[at] as ResolvedDelivery<Id>).index)
+    for (const at of bySegment.get(seq) ?? []) {
+      fields[at] = messageFields(content, (places[at] as ResolvedDelivery<Id>).index)
+      visit(at, content)
+    }
   }
   return fields
 }

@@ -1,6 +1,7 @@
 // Reads one delivery in detail: its message, every request that was made for it, and the other messages of its last request.
 
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
+import { isTrue } from '../encoding/sql.ts'
 import type { DeliveryDetail, GatheredPart, Part, RequestRecord, RowId } from '../store.ts'
 import { lastReasonOf } from './deliveries.ts'
 import { type ResolvedDelivery, resolveDeliveryIds } from './delivery-ids.ts'
@@ -8,6 +9,7 @@ import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'
 import { messageFields, withOnly } from './message-content.ts'
 import { readSegment, readSegments } from './segment-rows.ts'
+import { waitsOf } from './waiting-for.ts'
 
 /** The maximum size of the segments that are read for the contents of a batch. A batch may contain one message from each of a thousand large calls. */
 const GATHERED_BYTES = 32 * 1024 * 1024
@@ -31,7 +33,9 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
   )
   const [deadLetterTo = '', prefix, letters, withheld] = final?.note ?? []
   const idOf = await rows.destinationIds([destination])
-  const [{ replayedAtMs, ...links }] = (await rows.replayLinks([delivery])) as [ReplayLinks]
+  const waiting = final === undefined && last === undefined && !replay ? [{ ...delivery, attempts: 0 }] : []
+  const [waitingFor = null] = await waitsOf(rows, waiting, () => content)
+  const [{ replayedAtMs, resumed, ...links }] = (await rows.replayLinks([delivery])) as [ReplayLinks]
   return {
     id: `${origin}-${index}`,
     destinationId: idOf(destination),
@@ -42,11 +46,13 @@ export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id:
     state: final?.state ?? 'pending',
     reason: final?.reason ?? null,
     lastReason: final ? null : lastReasonOf(history),
+    waitingFor,
     attempts: last?.attempt ?? 0,
     replay,
     atMs: final ? final.atMs : await dueAtMs(rows, delivery),
     content: content.items[index] == null ? null : withOnly(content, last?.indexes ?? [index]),
     history,
+    orderPlace: replayedAtMs === null ? 'accepted' : isTrue(resumed) ? 'resumed' : 'outside',
     deadLetter: letters?.includes(index) ? { destinationId: deadLetterTo, messageId: `${prefix}${index}` } : null,
     withheldFrom: withheld?.includes(index) ? deadLetterTo : null,
     owedAtMs: replayedAtMs ?? segment.receivedAtMs,
@@ -64,7 +70,8 @@ async function dueAtMs<Id extends RowId>(
   const retry = retries.find(({ parts }) =>
     parts.some(([from, , indexes]) => from === origin && (indexes === 0 || indexes.includes(index))),
   )
-  return retry?.dueAtMs ?? null
+  // 0: somebody wants it to be attempted at once.
+  return retry?.dueAtMs || null
 }
 
 async function gatheredIn<Id extends RowId>(

@@ -1,7 +1,9 @@
 // The row port of lists of deliveries: shipments, attempts, failures and replays.
 
+import type { OrderKey } from '../../model/order/order-key.ts'
 import { type Awaitable, isTrue, type Sql } from '../encoding/sql.ts'
 import type { StoredPart } from '../encoding/stored-parts.ts'
+import { type KeyRow, keysAmong } from '../order-keys/key-rows.ts'
 import type { CauseFilter, DeliveryRow, FailureCause, LedgerRow, RowId } from '../store.ts'
 import type { OriginRows, ResolvedDelivery } from './delivery-ids.ts'
 import { type SegmentLookups, type SegmentRows, segmentRows } from './segment-rows.ts'
@@ -20,7 +22,8 @@ export interface PendingRow<Id extends RowId> {
 }
 
 /** A delivery with the state from its row. */
-export type FoundDelivery<Id extends RowId> = ResolvedDelivery<Id> & Pick<DeliveryRow, 'state' | 'reason' | 'attempts' | 'replay' | 'atMs'>
+export type FoundDelivery<Id extends RowId> = ResolvedDelivery<Id> &
+  Pick<DeliveryRow, 'state' | 'reason' | 'attempts' | 'replay' | 'atMs'> & { key?: OrderKey | undefined }
 
 /** A delivery that did not end as delivered. */
 export interface FailureRow<Id extends RowId> extends FoundDelivery<Id> {
@@ -33,8 +36,8 @@ export interface AttemptRow<Id extends RowId> extends Omit<FailureRow<Id>, 'inde
   bytes: number
 }
 
-/** `replayedAtMs`: when the replay was requested; null if the delivery is not a replay. */
-export type ReplayLinks = Pick<DeliveryRow, 'replayOf' | 'replayJobId' | 'replayedBy'> & { replayedAtMs: number | null }
+/** `replayedAtMs`: when the replay was requested, or the message was released from quarantine; otherwise null. `resumed`: whether it became the head of its key. */
+export type ReplayLinks = Pick<DeliveryRow, 'replayOf' | 'replayJobId' | 'replayedBy'> & { replayedAtMs: number | null; resumed: unknown }
 
 /** Deliveries of one destination that ended in the same state. */
 export type CauseShare = Pick<FailureCause, 'destinationId' | 'state'>
@@ -68,11 +71,15 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   attemptsAt(origin: Id): Awaitable<readonly { at: number; attempt: number; doc: string }[]>
   /** Retries whose parts may contain the origin, ordered by due time. Looks at the first ROWS_PER_PAGE retries of the destination. */
   retriesOf(destination: Id, origin: Id): Awaitable<readonly { dueAtMs: number; parts: readonly StoredPart<Id>[] }[]>
+  /** Those of the keys of an ordered destination that wait or are held. */
+  keysAmong(destination: Id, keys: readonly OrderKey[]): Awaitable<readonly KeyRow<Id>[]>
+  /** Whether messages of the origin wait behind the head of the key. Looks at the first ROWS_PER_PAGE rows of the key. */
+  waitsBehind(destination: Id, key: OrderKey, origin: Id): Awaitable<boolean>
 }
 
 const FAILED = ['failed', 'expired', 'cancelled']
 
-type SharedRows = 'attempts' | 'docs' | 'failures' | 'causes' | 'attemptsAt'
+type SharedRows = 'attempts' | 'docs' | 'failures' | 'causes' | 'attemptsAt' | 'keysAmong'
 
 /** `own`: the rows whose SQL depends on how an adapter orders and finds them. */
 export function deliveryRows<Id extends RowId>(
@@ -91,6 +98,7 @@ export function deliveryRows<Id extends RowId>(
       )
       return rows.map(withReplay)
     },
+    keysAmong: (destination, keys) => keysAmong(sql, destination, keys),
     docs: (attempts) => sql.all(`SELECT id, doc FROM attempts WHERE ${sql.among('id')}`, [sql.list(attempts)]),
     async failures(destination, state, first, last, limit) {
       const some = (condition: string): string =>

@@ -23,6 +23,7 @@ function recorded(steps: number, onCall: (call: string) => unknown = () => undef
     audit: (beforeMs) => call('audit', beforeMs),
     replayJobs: (beforeMs) => call('jobs', beforeMs),
     endDeletions: (beforeMs) => call('deletions', beforeMs),
+    packed: (nowMs) => call('packed', nowMs),
     stats: (minutesBeforeMs, hoursBeforeMs) => call('stats', minutesBeforeMs, hoursBeforeMs),
   }
   return { calls, drop }
@@ -59,6 +60,8 @@ test('a run drops messages in quarantine first, then messages, and repeats each 
     'jobs 400',
     'jobs 400',
     'deletions 30.5',
+    'packed 0',
+    'packed 0',
     'stats 30.5 90',
     'stats 30.5 90',
   ])
@@ -73,9 +76,9 @@ test('a call during a run waits for that run, and the next call begins a new one
   assert.equal(runs(NOON_MS + DAY_MS), run)
   await run
   assert.equal(runs.running, null)
-  assert.equal(calls.length, 5)
+  assert.equal(calls.length, 6)
   await runs(NOON_MS)
-  assert.equal(calls.length, 10)
+  assert.equal(calls.length, 12)
 })
 
 test('a run stops in the middle of its steps when the store is closed', async () => {
@@ -85,5 +88,5 @@ test('a run stops in the middle of its steps when the store is closed', async ()
   })
   await retentionRuns({ retentionDays: 30, quarantineDays: null, drop, isClosed: () => isClosed })(NOON_MS)
   assert.equal(calls.filter((call) => call.startsWith('audit')).length, 1)
-  assert.ok(!calls.some((call) => call.startsWith('jobs') || call.startsWith('stats')))
+  assert.ok(!calls.some((call) => /^(jobs|packed|stats)/.test(call)))
 })

@@ -39,6 +39,8 @@ export interface Droppers {
   replayJobs(beforeMs: number): Promise<number>
   /** Replaces the users of deletions that have ended with pseudonyms. */
   endDeletions(beforeMs: number): Promise<unknown>
+  /** Packs counts of hours that are over. */
+  packed(nowMs: number): Promise<number>
   stats(minutesBeforeMs: number, hoursBeforeMs: number): Promise<number>
 }
 
@@ -58,6 +60,7 @@ export function retentionRuns({ retentionDays, quarantineDays, drop, isClosed }:
     await runInSteps(() => drop.audit(auditMs), isClosed)
     await runInSteps(() => drop.replayJobs(auditMs), isClosed)
     await drop.endDeletions(messagesMs)
+    await runInSteps(() => drop.packed(nowMs), isClosed)
     await runInSteps(() => drop.stats(messagesMs, statHoursMs), isClosed)
   })
 }

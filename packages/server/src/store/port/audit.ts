@@ -13,7 +13,10 @@ export interface Actor {
   /** Default: `token`. */
   type?: ActorType
   /** The person to whom a token belongs. */
-  owner?: TokenOwner | null
+  owner?: Pick<TokenOwner, 'subject' | 'email'> | null
+  /** Only a person has these. */
+  subject?: string
+  email?: string | null
 }
 
 export interface NewAuditEntry {

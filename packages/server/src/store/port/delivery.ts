@@ -2,6 +2,8 @@
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { FinalStateName, Part, Progress, RequestRecord, RowId, TraceContext } from '../../model/messages.ts'
+import type { KeyEvent, OrderedRow } from '../../model/order/key-states.ts'
+import type { OrderKey } from '../../model/order/order-key.ts'
 import type { StateChange } from './integration-state.ts'
 import type { SegmentBody } from './stored-messages.ts'
 
@@ -21,6 +23,17 @@ export interface Shipment {
   progress: Progress
   replay: boolean
   parts: readonly Part[]
+  /** Only if its messages are delivered in order. Then its parts have keys. */
+  order?: OrderedPlace | undefined
+}
+
+/** Where a shipment whose messages are delivered in order is in the store. */
+export interface OrderedPlace {
+  row: OrderedRow
+  /** The place in the order of acceptance. */
+  ord: RowId
+  /** The key of all its messages, if they wait behind others. */
+  key?: OrderKey | undefined
 }
 
 export interface ClaimedShipment {
@@ -102,10 +115,40 @@ export interface Settlement {
   records: readonly AttemptRecord[]
   letters?: readonly DeadLetters[] | undefined
   state?: readonly StateChange[] | undefined
+  /** The keys that are held from now on, because a message failed or expired. */
+  holds?: readonly HeldKey[] | undefined
   /** The origins of parts that are messages of the source `system`, if there are any. Their failures cause no alerts. */
   system?: ReadonlySet<RowId> | undefined
   /** The messages that the records are about, so that data of users who were deleted meanwhile can be left out: see without-deleted.ts. */
   bodyOf?: ((segment: RowId) => SegmentBody | undefined) | undefined
+}
+
+/** A message and its key. */
+export interface KeyedMessage {
+  key: OrderKey
+  origin: RowId
+  segment: RowId
+  index: number
+}
+
+/** A key that is held, the message that holds it, and how that ended. */
+export interface HeldKey extends KeyedMessage {
+  attempts?: number | undefined
+  ended?: 'failed' | 'expired' | undefined
+}
+
+/** What a settlement changes about a key. */
+export interface KeyChange extends HeldKey {
+  event: KeyEvent
+  /** When the head is due, in schedule time. Only if the event is `retry`. */
+  dueAtMs?: number | undefined
+}
+
+/** The head of keys of which too many messages wait. */
+export interface CrowdedHead {
+  claimed: ClaimedShipment
+  /** These of its keys. */
+  keys: ReadonlySet<OrderKey>
 }
 
 export interface ClaimRequest {
@@ -127,16 +170,39 @@ export interface Claim {
   nextRetryAtMs: number | null
 }
 
+export interface OrderedClaimRequest {
+  destinationId: string
+  nowMs: number
+  /** The maximum number of shipments that were never attempted, of heads that are due, and of shipments of draining keys. */
+  maxFresh: number
+  maxHeads: number
+  maxWaiting: number
+  /** Claims no more shipments once their total size exceeds this. */
+  maxBytes: number
+}
+
+export interface OrderedClaim {
+  /** Heads first, then new shipments, then those of draining keys, each in the order in which they are to be sent. */
+  shipments: readonly ClaimedShipment[]
+  /** Whether there are more shipments that were never attempted, or of draining keys. */
+  more: boolean
+  /** When the next unclaimed head is due; null if there is none. */
+  nextHeadAtMs: number | null
+}
+
 /** `message` is a message as it was accepted, or only the fields that identify its user: type, userId, previousId. */
 export type IsDeleted = (sourceId: string, segment: RowId, message: JsonObject) => boolean
+
+/** `gained`: there may be more to claim. `leaving`: what was claimed and not started must be released, so that another process can deliver it. */
+export type PartitionChange = 'gained' | 'leaving'
 
 /** Delivery, as the store calls it. New shipments are handed over in memory, so that in the usual case nothing is read back from the store. */
 export interface ShipmentConsumer {
   /**
    * Called before the commit. If it returns true, the new shipment is passed to `deliver` after the commit, and memory for it is reserved until
-   * then. If it returns false, the shipment stays in the store until it is claimed.
+   * then. If it returns false, the shipment stays in the store until it is claimed. `messages`: how many are in the batch.
    */
-  reserve(destinationId: string, bytes: number): boolean
+  reserve(destinationId: string, bytes: number, messages?: number): boolean
   /** Called after the commit with a shipment for which `reserve` returned true. */
   deliver(claimed: ClaimedShipment): void
   /** The shipment for which `reserve` returned true was not stored, because the commit failed or every message of it was a duplicate. */
@@ -145,6 +211,8 @@ export interface ShipmentConsumer {
   dropMessages(isDeleted: IsDeleted): void
   /** The store has new work for the destination that can be claimed: replays, delete messages, or shipments that were not handed over. */
   wake(destinationId: string): void
+  /** The partitions of ordered destinations that this process delivers have changed, or are about to. */
+  partitionsChanged?(change: PartitionChange): void
   /** This process's shares of the destinations' limits may have changed: see DeliveryStore.share. */
   sharesChanged?(): void
   /**
@@ -162,6 +230,18 @@ export interface ShipmentConsumer {
 export interface DeliveryStore {
   attach(consumer: ShipmentConsumer): void
   claim(request: ClaimRequest): Promise<Claim>
+  /**
+   * Claims shipments whose messages are delivered in order. Messages of keys that are not free are moved behind those that wait, and not returned.
+   * A process makes one such claim at a time for a destination.
+   */
+  claimOrdered(request: OrderedClaimRequest): Promise<OrderedClaim>
+  /**
+   * Until when this process may start requests of ordered destinations, in milliseconds of the monotonic clock of the machine (timing/monotonic.ts).
+   * Later, another process may deliver them. Infinite if there is only one process.
+   */
+  orderedUntilMs(): number
+  /** Claims heads of keys of which more than `maxWaiting` messages wait. */
+  claimCrowded(destinationId: string, maxWaiting: number, limit: number): Promise<readonly CrowdedHead[]>
   /** Claims retries whose first attempt was before a time, so that their retry window is over, whether they are due or not. */
   claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): Promise<readonly ClaimedShipment[]>
   /** Releases shipments that were claimed and not attempted. */

@@ -83,6 +83,17 @@ export interface FailureCauses {
   counted: number
 }
 
+/** The message for which a delivery waits, because its key waits or is held. */
+export interface WaitingFor {
+  /** The head of the key. Null if it was purged. */
+  messageId: string | null
+  /** The source of that message; null if it is not stored any more. */
+  sourceId: string | null
+  /** The text of the key. Null if the waiting message was purged. */
+  key: string | null
+  isHeld: boolean
+}
+
 export interface DeliveryRow extends MessageFields {
   /** `origin-index`. */
   id: string
@@ -93,6 +104,8 @@ export interface DeliveryRow extends MessageFields {
   reason: string | null
   /** If the delivery is pending: why its last attempt failed. Null if there was none, or if a page has too many to read them all. */
   lastReason: string | null
+  /** Only of a pending delivery that waits for another message with the same key. */
+  waitingFor: WaitingFor | null
   /** The number of attempts made. */
   attempts: number
   replay: boolean
@@ -111,6 +124,8 @@ export interface DeliveryDetail extends DeliveryRow {
   /** The message, and the other messages of its segment that its last request contained. Null if the message was purged. */
   content: SegmentContent | null
   history: (RequestRecord & { attempt: number })[]
+  /** Its place if the destination is ordered: that of its acceptance, the head of its key, or none, if it is a replay or its message was in quarantine. */
+  orderPlace: 'accepted' | 'resumed' | 'outside'
   /** When the delivery was created. */
   owedAtMs: number
   /** If the delivery failed or expired and the message became a dead letter: its messageId, and the destination that it is owed to. */

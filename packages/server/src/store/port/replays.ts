@@ -6,7 +6,7 @@ import type { Page, PageRequest } from './pages.ts'
 
 export type ReplayResult =
   | { ok: true; deliveryId: string }
-  | { ok: false; reason: 'not_found' | 'still_pending' | 'message_gone' | 'destination_gone' }
+  | { ok: false; reason: 'not_found' | 'still_pending' | 'message_gone' | 'destination_gone' | 'holds_no_key' }
 
 export type ReplayJobState = 'running' | 'paused' | 'finished' | 'cancelled'
 
@@ -96,8 +96,11 @@ export type ReplayStepResult =
   | { ok: false; reason: 'moved' | 'not_running' | 'led' }
 
 export interface ReplayStore {
-  /** Sends the message to the destination again, as a new delivery. */
-  replay(deliveryId: string, audit?: Audit<{ deliveryId: string }>): Promise<ReplayResult>
+  /**
+   * Sends the message to the destination again, as a new delivery. `resume`: the delivery holds a key of an ordered destination, and the new one becomes
+   * the head of that key.
+   */
+  replay(deliveryId: string, audit?: Audit<{ deliveryId: string }>, options?: { resume?: boolean | undefined }): Promise<ReplayResult>
   /** Counts the deliveries that a job with this selection would have now. */
   count(selection: ReplaySelection): Promise<ReplayCount>
   create(job: NewReplayJob, audit?: Audit<ReplayJob>): Promise<ReplayJob>

@@ -23,6 +23,8 @@ export interface OAuthStore {
 export const STORED_SECRETS = {
   /** Signs dashboard sessions. */
   session_key: { grantsAccess: true },
+  /** Encrypts what the service keeps of people: the grants with which their identity provider is asked again, and logins in progress. */
+  person_key: { grantsAccess: true },
   /** Signs access tokens. */
   oauth_signing_key: { grantsAccess: true },
   /** The write key of the source that is created at the first start. */
@@ -33,6 +35,8 @@ export const STORED_SECRETS = {
   pseudonym_key: { grantsAccess: false },
   /** The keys with which sources hash values are derived from it. */
   privacy_key: { grantsAccess: false },
+  /** The name under which this installation owns the tables of its warehouses. */
+  warehouse_installation: { grantsAccess: false },
 } as const
 
 export type StoredSecret = keyof typeof STORED_SECRETS

@@ -14,6 +14,9 @@ type StatName =
   | 'expired'
   | 'cancelled'
   | 'retried'
+  // Deliveries that were owed because messages were accepted, and messages that were accepted into quarantine.
+  | 'owed'
+  | 'quarantined'
   // Of those that failed, expired or are retried: messages of the source `system`.
   | 'systemFailed'
   | 'systemExpired'
@@ -21,6 +24,14 @@ type StatName =
 const REJECTED = 'rejected.'
 const WARNING = 'warning.'
 const LATENCY = 'latency.'
+const SKIPPED = 'skipped.'
+const FROM = 'from.'
+/** Of a count with this prefix, the largest value is kept: several nodes may see the same backlog. */
+const LARGEST = 'max.'
+
+/** The largest number of pending deliveries, and the largest age of the oldest one, in seconds. */
+export const PENDING = `${LARGEST}pending`
+export const OLDEST_SECONDS = `${LARGEST}oldest`
 
 const LEAST_MS = 0.1
 const GROWTH = 1.1
@@ -35,6 +46,30 @@ export function warningName(code: string): string {
   return WARNING + code
 }
 
+/** Messages of a source that a destination was not sent, by the reason, once for each destination. */
+export function skippedName(reason: string): string {
+  return SKIPPED + reason
+}
+
+/** Deliveries owed to a destination because of messages of a source. */
+export function fromName(sourceId: string): string {
+  return FROM + sourceId
+}
+
+/** Whether a count is kept only per minute: it is about what happens now, and its name is long. */
+export function isOnlyRecent(name: string): boolean {
+  return name.startsWith(FROM)
+}
+
+export function isLargest(name: string): boolean {
+  return name.startsWith(LARGEST)
+}
+
+/** The bucket of a latency count; null if it is another count. */
+export function bucketOfName(name: string): number | null {
+  return name.startsWith(LATENCY) ? Number(name.slice(LATENCY.length)) : null
+}
+
 export function latencyName(bucket: number): string {
   return LATENCY + String(bucket)
 }
@@ -45,11 +80,22 @@ export function latencyBucket(ms: number): number {
   return Math.min(Math.ceil(Math.log(ms / LEAST_MS) / Math.log(GROWTH)), LATENCY_BUCKETS - 1)
 }
 
+/** Adds counts of the same subject, from another time or node. */
 export function addCounts(into: StatCounts, counts: Readonly<StatCounts>): void {
-  for (const [name, count] of Object.entries(counts)) into[name] = (Object.hasOwn(into, name) ? (into[name] as number) : 0) + count
+  for (const [name, count] of Object.entries(counts)) put(into, name, count, isLargest(name))
 }
 
-export function countOf(counts: Readonly<StatCounts>, name: StatName): number {
+/** Adds counts of another subject: their backlogs add up, but the oldest delivery is that of one of them. */
+export function addSubject(into: StatCounts, counts: Readonly<StatCounts>): void {
+  for (const [name, count] of Object.entries(counts)) if (!isOnlyRecent(name)) put(into, name, count, name === OLDEST_SECONDS)
+}
+
+function put(into: StatCounts, name: string, count: number, isLargestKept: boolean): void {
+  const before = Object.hasOwn(into, name) ? (into[name] as number) : 0
+  into[name] = isLargestKept ? Math.max(before, count) : before + count
+}
+
+export function countOf(counts: Readonly<StatCounts>, name: StatName | typeof PENDING | typeof OLDEST_SECONDS): number {
   return counts[name] ?? 0
 }
 
@@ -61,17 +107,39 @@ export function warningsByCode(counts: Readonly<StatCounts>): Record<string, num
   return byCode(counts, WARNING)
 }
 
+export function skippedByReason(counts: Readonly<StatCounts>): Record<string, number> {
+  return byCode(counts, SKIPPED)
+}
+
+export function bySource(counts: Readonly<StatCounts>): Record<string, number> {
+  return byCode(counts, FROM)
+}
+
 /** The counts whose names begin with a prefix, without it. */
 function byCode(counts: Readonly<StatCounts>, prefix: string): Record<string, number> {
   const codes = Object.entries(counts).filter(([name]) => name.startsWith(prefix))
   return Object.fromEntries(codes.map(([name, count]) => [name.slice(prefix.length), count]))
 }
 
-/** Returns null if nothing was measured. */
-export function latencyOf(counts: Readonly<StatCounts>): { p50: number; p95: number; p99: number } | null {
-  const buckets = Object.entries(byCode(counts, LATENCY))
+function bucketsOf(counts: Readonly<StatCounts>): [bucket: number, count: number][] {
+  return Object.entries(byCode(counts, LATENCY))
     .map(([bucket, count]): [number, number] => [Number(bucket), count])
     .sort(([a], [b]) => a - b)
+}
+
+/** How many durations there were in each of some wider buckets, whose limits are powers of two milliseconds. Empty buckets are left out. */
+export function latencyHistogram(counts: Readonly<StatCounts>): { upToMs: number; count: number }[] {
+  const wide = new Map<number, number>()
+  for (const [bucket, count] of bucketsOf(counts)) {
+    const upToMs = 2 ** Math.ceil(Math.log2(middleOf(bucket)))
+    wide.set(upToMs, (wide.get(upToMs) ?? 0) + count)
+  }
+  return Array.from(wide, ([upToMs, count]) => ({ upToMs, count }))
+}
+
+/** Returns null if nothing was measured. */
+export function latencyOf(counts: Readonly<StatCounts>): { p50: number; p95: number; p99: number } | null {
+  const buckets = bucketsOf(counts)
   const total = buckets.reduce((sum, [, count]) => sum + count, 0)
   if (total === 0) return null
   const at = (share: number): number => {

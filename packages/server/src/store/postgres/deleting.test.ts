@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import pg from 'pg'
-import { withLetters } from '../conformance/dead-letters.ts'
+import { withLetters } from '../conformance/delivery/dead-letters.ts'
 import {
   accept,
   claim,

@@ -4,7 +4,9 @@
 // node has confirmed that it sends no more messages of the users (see deleted-users.ts) and, with suppression, that it has committed
 // those that it was accepting. If a node does not confirm, the request waits until the node's lease has expired.
 
+import type { JsonObject } from '@switchyard/protocol'
 import { singleFlight } from '../../timing/single-flight.ts'
+import { deleteKeys } from '../deletions/delete-messages.ts'
 import type { DeletedUsers } from '../deletions/deleted-users.ts'
 import { completeStep } from '../deletions/deletion-completion.ts'
 import { type DeletionAnswers, DeletionReads } from '../deletions/deletion-reads.ts'
@@ -73,11 +75,16 @@ export class Deleting extends Deletions<Change, Written, string> {
     const { id, userIds, sourceIds, suppress, atMs, targets } = draft
     const { ids, idMap, membership } = this.#context
     const num = ids.next()
-    const sources = targets.map(({ sourceId, userIds: told, destinationIds }) => ({
-      source: idMap.num('sources', sourceId) as string,
-      userIds: told,
-      destinations: destinationIds.map((destinationId) => idMap.num('destinations', destinationId) as string),
-    }))
+    const seed = await this.#context.seed()
+    const sources = targets.map((target) => {
+      const keyOf = deleteKeys(target, seed)
+      return {
+        source: idMap.num('sources', target.sourceId) as string,
+        userIds: target.userIds,
+        destinations: target.destinationIds.map((destinationId) => idMap.num('destinations', destinationId) as string),
+        keyOf: (destination: string, message: JsonObject) => keyOf(idMap.id('destinations', destination) as string, message),
+      }
+    })
     const { holder } = membership
     const origins = await oweDeleteMessages(change.ask, ids, { deletion: num, sources, atMs, holder })
     const sql = sqlOf(change.ask)

@@ -4,6 +4,7 @@
 
 import type { SecretBox } from '../../secrets/secret-box.ts'
 import type { Clock } from '../../timing/clock.ts'
+import { singleFlight } from '../../timing/single-flight.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
 import { CommonConfigurationStore } from '../configuration/common-configuration-store.ts'
 import type { SettingRows } from '../configuration/configuration-rows.ts'
@@ -11,26 +12,28 @@ import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
 import { dropAudit } from '../history/audit-log.ts'
 import { booksOf } from '../history/books.ts'
 import { retentionRuns } from '../history/retention.ts'
-import { dropStats } from '../history/stats.ts'
 import { CommonReplayStore } from '../replays/common-replay-store.ts'
 import { type Channel, type Configuration, type ReplayStore, type ServerFacts, type Store, StoreUnavailable } from '../store.ts'
 import { onShares, shareOf } from './cluster/in-flight-shares.ts'
 import { createLiveChannel } from './cluster/live-channel.ts'
 import { Membership } from './cluster/membership.ts'
+import { OrderPartitions } from './cluster/order-partitions.ts'
 import { SharedConfiguration } from './cluster/shared-configuration.ts'
 import type { MessageContext } from './cluster/store-context.ts'
 import { Deleting } from './deleting.ts'
 import { Accepting } from './messages/accepting.ts'
 import { Cancelling } from './messages/cancelling.ts'
 import { Claiming } from './messages/claiming.ts'
+import { OrderedClaiming } from './messages/ordered-claiming.ts'
 import { Settling } from './messages/settling.ts'
 import { dropReplays, replayJobRows } from './replays/replay-jobs.ts'
 import { bookRows } from './rows/book-rows.ts'
 import { createDocuments } from './rows/documents.ts'
 import { createDeltaFolder } from './rows/fold-deltas.ts'
 import { createHistory } from './rows/history.ts'
+import { createOrder } from './rows/order-rows.ts'
 import { createQuarantine } from './rows/quarantine-rows.ts'
-import { createStats } from './rows/stats.ts'
+import { createStats, statDroppers } from './rows/stats.ts'
 import { inspect } from './schema/inspect.ts'
 import { migrate, refuseNewerSchema } from './schema/migrate.ts'
 import { rejectUnfinishedMigration } from './schema/migration-state.ts'
@@ -158,6 +161,8 @@ class Postgres implements PostgresStore {
   readonly oauth: SettingRows
   readonly ingest: Accepting
   readonly #claiming: Claiming
+  readonly #orderedClaiming: OrderedClaiming
+  readonly #partitions: OrderPartitions
   readonly #settling: Settling
   readonly #cancelling: Cancelling
   readonly books: Store['books']
@@ -167,6 +172,7 @@ class Postgres implements PostgresStore {
   readonly deletions: Deleting
   readonly replays: ReplayStore
   readonly quarantine: Store['quarantine']
+  readonly order: Store['order']
   #clock: Clock = { wallMs: () => Date.now(), scheduleMs: () => Date.now() }
   readonly #background = new Set<Promise<unknown>>()
   #closed = false
@@ -186,13 +192,12 @@ class Postgres implements PostgresStore {
     this.#onTrouble = options.onBackgroundError ?? (() => {})
     const ids = new RowIds(membership.num, () => membership.serverMs())
     membership.onNodeNumber = (num) => ids.useNode(num)
-    const writes = new WriteState((isWritable) => this.delivery.setWritable(isWritable))
-    this.#writes = writes
+    this.#writes = new WriteState((isWritable) => this.delivery.setWritable(isWritable))
     const context: MessageContext = {
       database,
       fast,
       membership,
-      writes,
+      writes: this.#writes,
       ids,
       idMap: new IdMap(),
       seed: seedOf(database),
@@ -214,11 +219,14 @@ class Postgres implements PostgresStore {
     this.channel = createLiveChannel(database, this.#shared.listener)
     const { onState = () => {}, onCommit = () => {} } = options
     this.#claiming = new Claiming(context)
+    this.#partitions = new OrderPartitions(context)
+    this.#orderedClaiming = new OrderedClaiming(context, this.#claiming, this.#partitions)
     this.replays = new CommonReplayStore(replayJobRows(context), {
       ...context,
       wake: (destinationId) => this.delivery.consumer?.wake(destinationId),
     })
     this.quarantine = createQuarantine(context)
+    this.order = createOrder(context)
     this.ingest = new Accepting(context, { claiming: this.#claiming, refresh: () => this.#shared.refresh(), onState, onCommit })
     this.#settling = new Settling(context, {
       claiming: this.#claiming,
@@ -250,7 +258,7 @@ class Postgres implements PostgresStore {
         audit: async (beforeMs) => dropAudit(sqlOf(database.ask), beforeMs),
         replayJobs: (beforeMs) => dropReplays(context, beforeMs),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
-        stats: (...beforeMs) => dropStats(sqlOf(database.ask), ...beforeMs),
+        ...statDroppers(context),
       },
       isClosed: context.isClosed,
     })
@@ -274,7 +282,11 @@ class Postgres implements PostgresStore {
     await this.membership.saveScheduleTime()
     this.membership.start({
       heartbeat: () => this.#heartbeat(),
-      fenced: () => this.#claiming.fenced(),
+      fenced: () => {
+        this.#partitions.fenced()
+        this.#orderedClaiming.fenced()
+        this.#claiming.fenced()
+      },
       leaseExpired: async () => {
         await this.#shared.refresh()
         await this.deletions.learn()
@@ -285,6 +297,7 @@ class Postgres implements PostgresStore {
     })
     this.#pollTimer = setInterval(() => this.#pollForWork(), POLL_MS).unref()
     onShares(this.membership, () => this.delivery.consumer?.sharesChanged?.())
+    this.#run(this.#partitions.check())
     this.#resume()
   }
 
@@ -344,11 +357,17 @@ class Postgres implements PostgresStore {
 
   readonly delivery = new CommonDeliveryStore({
     claim: (request) => this.#claiming.claim(request),
-    claimOverdue: (destinationId, firstAttemptBeforeMs, limit) => this.#claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit),
+    claimOrdered: (request) => this.#orderedClaiming.claim(request),
+    orderedUntilMs: () => this.#partitions.startUntilMs,
+    claimOverdue: async (id, beforeMs, limit) => {
+      const overdue = await this.#claiming.claimOverdue(id, beforeMs, limit)
+      return [...overdue, ...(await this.#orderedClaiming.claimOverdue(id, beforeMs, limit - overdue.length))]
+    },
+    claimCrowded: (id, maxWaiting, limit) => this.#orderedClaiming.claimCrowded(id, maxWaiting, limit),
     release: (shipments) => this.#claiming.release(shipments),
     settle: (settlement) => this.#settling.settle(settlement),
     cancel: (destinationId) => this.#cancelling.cancel(destinationId),
-    share: (destinationId, maxInFlight) => shareOf(destinationId, maxInFlight, this.membership),
+    share: (id, maxInFlight) => shareOf(id, maxInFlight, this.membership, this.#orderedClaiming.isOrdered(id)),
     configuration: () => this.configuration(),
     run: (work) => this.#run(work),
   })
@@ -359,6 +378,7 @@ class Postgres implements PostgresStore {
       () => this.#shared.refresh(),
       async () => this.#cancelling.check(),
       () => this.#claiming.releaseLost(),
+      () => this.#partitions.check(),
       () => this.deletions.resume(),
       this.#foldDeltas,
     ]
@@ -375,11 +395,11 @@ class Postgres implements PostgresStore {
 
   /** A single node knows what it has left in the store; work of other nodes is found by polling. */
   #pollForWork(): void {
+    if (this.#partitions.isUsed) this.#run(this.#movePartitions())
     if (this.membership.count === 1 && ++this.#pollIntervals % SINGLE_NODE_INTERVALS !== 0) return
     const started = performance.now()
     if (started < this.#pollNotBefore) return
-    this.#polling ??= this.#claiming
-      .poll()
+    this.#polling ??= this.#poll()
       .catch((error: unknown) => this.#reportError(error))
       .finally(() => {
         this.#polling = null
@@ -387,6 +407,17 @@ class Postgres implements PostgresStore {
         const now = performance.now()
         this.#pollNotBefore = now + Math.min((now - started) / POLL_TIME_FRACTION, LONGEST_POLL_PAUSE_MS)
       })
+  }
+
+  /** Nobody else delivers the partitions of a node that has ended, so this does not wait for a heartbeat or a slow poll. */
+  readonly #movePartitions = singleFlight(async (): Promise<void> => {
+    await this.membership.lookForChanges()
+    if (this.#partitions.isUnsettled) await this.#partitions.check()
+  })
+
+  async #poll(): Promise<void> {
+    await this.#claiming.poll()
+    for (const id of await this.#orderedClaiming.withWork()) this.delivery.consumer?.wake(id)
   }
 
   /** Continues work that this node, or one that has died, left unfinished. */

@@ -40,8 +40,8 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
     this.#deps = deps
   }
 
-  replay: ReplayStore['replay'] = async (deliveryId, audit) => {
-    const reply = await this.#jobs.replay(deliveryId, this.#nowMs(), audit?.({ deliveryId }, null))
+  replay: ReplayStore['replay'] = async (deliveryId, audit, { resume = false } = {}) => {
+    const reply = await this.#jobs.replay(deliveryId, resume, this.#nowMs(), audit?.({ deliveryId }, null))
     if (!reply.ok) return reply
     const { destinationId, ...result } = reply
     this.#deps.wake(destinationId)

@@ -2,10 +2,12 @@
 // transaction needs to replay deliveries.
 
 import type { FinalStateName, RowId } from '../../model/messages.ts'
+import { nextKeyState } from '../../model/order/key-states.ts'
+import type { OrderKey } from '../../model/order/order-key.ts'
 import { type Awaitable, insertRow, isTrue, type RowOrder, type Sql } from '../encoding/sql.ts'
 import { absentIndexes } from '../encoding/stored-parts.ts'
 import type { OriginRows, ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
-import type { NewAuditEntry, ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../store.ts'
+import type { KeyedMessage, NewAuditEntry, ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../store.ts'
 import { type ReplayJobRow, type ReplayProgress, replayDocText } from './replay-job-row.ts'
 
 // ── Jobs, and counting their deliveries ──
@@ -72,7 +74,7 @@ export interface ReplayJobRows<Id extends RowId> {
   /** False if nothing was changed, because the job no longer has the state and rate of `before`. */
   change(id: string, before: JobSettings, after: JobSettings, atMs: number, audit: NewAuditEntry | undefined): Promise<boolean>
   /** Runs `replayOne` in a transaction, and writes the audit entry if the delivery was replayed. */
-  replay(deliveryId: string, atMs: number, audit: NewAuditEntry | undefined): Promise<ReplayReply>
+  replay(deliveryId: string, resume: boolean, atMs: number, audit: NewAuditEntry | undefined): Promise<ReplayReply>
   /** Runs `makeStep` in a transaction. */
   step(step: ReplayStep): Promise<StepReply>
 }
@@ -173,6 +175,8 @@ export interface OwedAgain<Id extends RowId> {
   bytes: number
   /** `replayOf` is null for a message that is released from quarantine: this is its first delivery, not a replay. Then it is null in all entries. */
   entries: readonly { index: number; replayOf: string | null }[]
+  /** If the message is put back at the head of its key in an ordered destination: the key. Other replays are outside the order. */
+  resumed?: OrderKey | undefined
 }
 
 export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
@@ -213,16 +217,44 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   /** Whether there are deletion requests, so that messages may have been purged. */
   hasDeletions(): Awaitable<boolean>
 
+  /** The key of an ordered destination that the delivery holds. Locks it until the transaction ends. */
+  heldKey(delivery: ResolvedDelivery<Id>): Awaitable<OrderKey | undefined>
+  /** The key that is held has a new head, which is due at once. */
+  resume(destination: Id, head: KeyedMessage): Awaitable<unknown>
   /** Creates the replays and returns the row ids of their shipments. Replaying a delete message opens its deletion request again. */
   owe(shipments: readonly OwedAgain<Id>[], job: Id | null, atMs: number): Awaitable<readonly Id[]>
 }
 
-type SharedRows = 'order' | 'failures' | 'attempts' | 'attemptDocs' | 'destinations' | 'segments' | 'ofSources' | 'bodies' | 'hasDeletions'
+type SharedRows =
+  | 'heldKey'
+  | 'resume'
+  | 'order'
+  | 'failures'
+  | 'attempts'
+  | 'attemptDocs'
+  | 'destinations'
+  | 'segments'
+  | 'ofSources'
+  | 'bodies'
+  | 'hasDeletions'
 
 export function replayRows<Id extends RowId>(sql: Sql<Id>, own: Omit<ReplayRows<Id>, SharedRows>): ReplayRows<Id> {
   return {
     ...own,
     order: sql.order,
+    async heldKey({ segment, destination, origin, index }) {
+      const rows = await sql.all<{ key: OrderKey }>(
+        `SELECT key FROM order_keys WHERE segment = ? AND destination = ? AND origin = ? AND idx = ? AND state = 'held' ${sql.lock('FOR UPDATE')}`,
+        [segment, destination, origin, index],
+      )
+      return rows[0]?.key
+    },
+    resume: (destination, { key, segment, origin, index }) =>
+      sql.run(
+        `UPDATE order_keys SET state = ?, segment = ?, origin = ?, idx = ?, due = 0, attempts = 0, ended = NULL, skip = ?
+         WHERE destination = ? AND key = ?`,
+        [nextKeyState('held', 'resumed'), segment, origin, index, sql.flag(false), destination, key],
+      ),
     async failures({ destination, state, first, last, limit }) {
       const rows = await sql.all<FailedDelivery<Id>>(
         `SELECT id, origin, idx AS "index", segment, reason FROM failures

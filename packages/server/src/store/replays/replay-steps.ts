@@ -21,8 +21,16 @@ const PARTS_PER_STEP = 16
 /** The first page of a part has this many more deliveries than may be replayed, because some are skipped. */
 const MORE_LOOKS = 16
 
-/** Replays one delivery, even if it was replayed before, because the user asked for exactly that. */
-export async function replayOne<Id extends RowId>(rows: ReplayRows<Id>, deliveryId: string, atMs: number): Promise<ReplayReply> {
+/**
+ * Replays one delivery, even if it was replayed before, because the user asked for exactly that. `resume`: it holds a key of an ordered destination,
+ * and becomes the head of that key again.
+ */
+export async function replayOne<Id extends RowId>(
+  rows: ReplayRows<Id>,
+  deliveryId: string,
+  resume: boolean,
+  atMs: number,
+): Promise<ReplayReply> {
   const [delivery] = await resolveDeliveryIds(rows, [deliveryId])
   if (delivery === undefined) return { ok: false, reason: 'not_found' }
   const { origin, index, destination, segment } = delivery
@@ -33,8 +41,11 @@ export async function replayOne<Id extends RowId>(rows: ReplayRows<Id>, delivery
   if (!isStored || held === undefined) return { ok: false, reason: 'message_gone' }
   const [to] = await rows.destinations([destination])
   if (to === undefined || to.deleted) return { ok: false, reason: 'destination_gone' }
-  const owed = { destination, segment, bytes: held.bytes, entries: [{ index, replayOf: `${origin}-${index}` }] }
+  const resumed = resume ? await rows.heldKey(delivery) : undefined
+  if (resume && resumed === undefined) return { ok: false, reason: 'holds_no_key' }
+  const owed = { destination, segment, bytes: held.bytes, entries: [{ index, replayOf: `${origin}-${index}` }], resumed }
   const [id] = await rows.owe([owed], null, atMs)
+  if (resumed !== undefined) await rows.resume(destination, { key: resumed, origin: id as Id, segment, index })
   return { ok: true, deliveryId: `${id}-${index}`, destinationId: to.id }
 }
 

@@ -28,7 +28,15 @@ async function openFile(t: TestContext) {
   })
   const open = (): ConfigurationFile =>
     new ConfigurationFile(
-      { writer, reader, nowMs: () => 1, consumer: () => null, isClosed: () => false, run: () => {} },
+      {
+        writer,
+        reader,
+        nowMs: () => 1,
+        consumer: () => null,
+        configuration: () => assert.fail('not used'),
+        isClosed: () => false,
+        run: () => {},
+      },
       createSecretBox('a key'),
       () => {},
     )

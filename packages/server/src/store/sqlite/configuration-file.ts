@@ -28,6 +28,7 @@ export interface MainContext {
   /** Wall-clock time. */
   nowMs: () => number
   consumer: () => ShipmentConsumer | null
+  configuration: () => Configuration
   isClosed: () => boolean
   /** Runs work in the background. */
   run: (work: Promise<void>) => void

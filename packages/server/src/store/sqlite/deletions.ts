@@ -98,7 +98,7 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
 
   /** From this call on, no message that this purge covers is sent any more. */
   async purge({ num, userIds, sourceIds, suppress, end }: UnfinishedPurge): Promise<void> {
-    const { writer, isClosed } = this.#context
+    const { writer, isClosed, nowMs, configuration, consumer } = this.#context
     const { deleted } = this.#tools
     // With suppression, the first step sets the end of the purge: see write-deletions.ts.
     let before = suppress ? Number.POSITIVE_INFINITY : end
@@ -110,13 +110,15 @@ export class SqliteDeletions extends Deletions<Change, Written, number> {
     this.#known = Math.max(this.#known, num)
     let over = false
     while (!over && !isClosed()) {
-      const step = await writer.call('deletions', 'purgeStep', [num], {}, { retry: true })
+      const step = await writer.call('deletions', 'purgeStep', [num, Math.floor(nowMs())], {}, { retry: true })
       before = step.end
       over = step.over
     }
     // The thread answers in order, so everything that was read before the last step has already been passed to delivery.
     if (!over) return
     deleted.purged(num)
+    // Keys whose heads were purged go on.
+    for (const { id, order } of configuration().destinations.values()) if (order != null) consumer()?.wake(id)
     setTimeout(() => deleted.remove(num), CHECKED_MS).unref()
   }
 }

@@ -2,6 +2,7 @@
 // the commit. The body and the keys go into the buffer of the group. See write-accept.ts for what is stored.
 
 import { cancelReservations, handToDelivery } from '../delivery/hand-to-delivery.ts'
+import { plannedShipments } from '../delivery/ordered-shipments.ts'
 import { type SourceSeeds, sourceSeeds } from '../encoding/fingerprint.ts'
 import { withoutQuarantined } from '../encoding/quarantine-routes.ts'
 import { writeKeys } from '../encoding/segment-keys.ts'
@@ -29,7 +30,8 @@ export class SqliteIngest implements IngestStore {
     const { quarantined } = batch
     const { content, body, messageIds, routing } = quarantined === undefined ? batch : withoutQuarantined(batch)
     const consumer = this.#context.consumer()
-    const shipments = routing.shipments.map((shipment) => ({ ...shipment, isReserved: false }))
+    const planned = plannedShipments({ routing, content }, this.#context.configuration(), this.#context.writer.seed, false)
+    const shipments = planned.map(({ destinationId, indexes, keys }) => ({ destinationId, indexes, keys, isReserved: false }))
     const bytes = body.length
     const seed = this.#seedOf(content.sourceId)
     const committing = this.#context.writer.run(
@@ -53,7 +55,10 @@ export class SqliteIngest implements IngestStore {
         body,
         writeKeys: (into, at) => writeKeys(messageIds, content.items, seed, into, at),
         prepare: () => {
-          for (const shipment of shipments) shipment.isReserved = consumer?.reserve(shipment.destinationId, bytes) ?? false
+          // Ordered shipments are claimed from the store, where they are in order.
+          for (const shipment of shipments)
+            shipment.isReserved =
+              shipment.keys === undefined && (consumer?.reserve(shipment.destinationId, bytes, messageIds.length) ?? false)
         },
       },
     )

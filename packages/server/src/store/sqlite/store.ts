@@ -10,6 +10,7 @@ import { CommonDeliveryStore } from '../delivery/common-delivery-store.ts'
 import { documentStore } from '../history/documents.ts'
 import { retentionRuns } from '../history/retention.ts'
 import { bodyOf } from '../history/segment-rows.ts'
+import { commonOrderStore } from '../ordering/common-order-store.ts'
 import type { ClaimedShipment } from '../port/delivery.ts'
 import type { SegmentBody } from '../port/stored-messages.ts'
 import { commonQuarantineStore } from '../quarantine/common-quarantine-store.ts'
@@ -89,6 +90,7 @@ class Sqlite implements SqliteStore {
   readonly replays: Store['replays']
   readonly documents: Store['documents']
   readonly quarantine: Store['quarantine']
+  readonly order: Store['order']
   readonly deletions: SqliteDeletions
   readonly ingest: SqliteIngest
   #clock: Clock
@@ -110,6 +112,7 @@ class Sqlite implements SqliteStore {
       reader,
       nowMs,
       consumer: () => this.delivery.consumer,
+      configuration: () => this.configuration(),
       isClosed: () => this.#closed,
       run: (work) => this.#run(work),
     }
@@ -128,6 +131,16 @@ class Sqlite implements SqliteStore {
       nowMs,
       wake,
     })
+    this.order = commonOrderStore({
+      ...reader.methods('order', 'read', 'counts', 'crowded'),
+      skip: (...args) => writer.call('order', 'skip', args),
+      retryNow: (...args) => writer.call('order', 'retryNow', args),
+      seed: () => writer.seed,
+      configuration: () => this.configuration(),
+      nowMs,
+      wake,
+      isClosed: context.isClosed,
+    })
     this.deletions = new SqliteDeletions(context, {
       changes: this.#file,
       secrets: this.secrets,
@@ -143,6 +156,7 @@ class Sqlite implements SqliteStore {
         audit: (beforeMs) => writer.call('books', 'dropAudit', [beforeMs]),
         replayJobs: (beforeMs) => writer.call('replays', 'drop', [beforeMs]),
         endDeletions: (beforeMs) => this.deletions.end(beforeMs),
+        packed: (atMs) => writer.call('books', 'packStats', [atMs]),
         stats: (...beforeMs) => writer.call('books', 'dropStats', beforeMs),
       },
       isClosed: context.isClosed,
@@ -240,8 +254,17 @@ class Sqlite implements SqliteStore {
       const reply = await this.#writer.run('claim', request)
       return { shipments: claimed(reply), moreFresh: reply.moreFresh, nextRetryAtMs: reply.nextRetryAtMs }
     },
+    claimOrdered: async (request) => {
+      const { more, nextHeadAtMs, ...reply } = await this.#writer.run('claimOrdered', request)
+      return { shipments: claimed(reply), more, nextHeadAtMs }
+    },
+    orderedUntilMs: () => Number.POSITIVE_INFINITY,
     claimOverdue: async (destinationId, firstAttemptBeforeMs, limit) =>
       claimed(await this.#writer.run('claimOverdue', { destinationId, firstAttemptBeforeMs, limit })),
+    claimCrowded: async (destinationId, maxWaiting, limit) => {
+      const reply = await this.#writer.run('claimCrowded', { destinationId, maxWaiting, limit })
+      return claimed(reply).map((one, at) => ({ claimed: one, keys: new Set(reply.keys[at]) }))
+    },
     release: (shipments) => this.#writer.run('release', { shipments: shipments.map(({ id, claim }) => ({ id: id as number, claim })) }),
     settle: (settlement) =>
       this.deletions.settle(settlement, (current, known) =>
@@ -279,7 +302,7 @@ class Sqlite implements SqliteStore {
   }
 }
 
-function claimed({ shipments, segments }: ClaimReply): ClaimedShipment[] {
+function claimed({ shipments, segments }: Pick<ClaimReply, 'shipments' | 'segments'>): ClaimedShipment[] {
   const all = new Map<RowId, SegmentBody>()
   for (const segment of segments) all.set(segment.seq, bodyOf(segment, segment.body))
   return shipments.map(({ shipment, bytes }) => {
@@ -302,7 +325,7 @@ function replayJobRows({ writer, reader, nowMs }: MainContext): ReplayJobRows<nu
     bound: () => writer.run('replayBound', {}),
     insert: (row, audit) => writer.call('replays', 'insert', [row], auditNote(audit, row.job.createdAtMs)),
     change: (id, before, after, atMs, audit) => writer.call('replays', 'change', [id, before, after], auditNote(audit, atMs)),
-    replay: (deliveryId, atMs, audit) => writer.call('replays', 'replay', [deliveryId, atMs], auditNote(audit, atMs)),
+    replay: (deliveryId, resume, atMs, audit) => writer.call('replays', 'replay', [deliveryId, resume, atMs], auditNote(audit, atMs)),
     step: (step) => writer.call('replays', 'step', [step, nowMs()]),
   }
   return reader.topic('replays', writes)

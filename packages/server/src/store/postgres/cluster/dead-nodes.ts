@@ -2,6 +2,7 @@
 
 import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
 import type { Ask, Database } from '../session/database.ts'
+import { freePartitions, START_ORDERED_MS } from '../tables/partition-owners.ts'
 import { WITH_HOLDERS } from '../tables/shipment-holders.ts'
 import { HELD_LOCKS, type NodeLock } from './node-locks.ts'
 
@@ -29,8 +30,9 @@ export async function declareExpiredDead(database: Database): Promise<void> {
   })
 }
 
-export async function declareDead(ask: Ask, num: number, holder: string): Promise<void> {
-  await release(ask, holder)
+/** `startsForMs`: for how long the node may still start ordered requests; 0 if it leaves by itself. */
+export async function declareDead(ask: Ask, num: number, holder: string, startsForMs = START_ORDERED_MS): Promise<void> {
+  await release(ask, holder, startsForMs)
   await ask('DELETE FROM nodes WHERE num = $1 AND holder = $2', [num, holder])
 }
 
@@ -46,6 +48,7 @@ export async function lockMembership(ask: Ask): Promise<void> {
   await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.membership])
 }
 
-async function release(ask: Ask, holder: string): Promise<void> {
+async function release(ask: Ask, holder: string, startsForMs = START_ORDERED_MS): Promise<void> {
+  await freePartitions(ask, holder, startsForMs)
   await ask('UPDATE shipments SET holder = 0 WHERE holder = $1', [holder])
 }

@@ -9,9 +9,12 @@ export function shareOf(
   destinationId: string,
   maxInFlight: number,
   membership: Pick<Membership, 'count' | 'rank' | 'isLeaseValid'>,
+  isOrdered = false,
 ): number {
   // Without a valid lease, other nodes may have taken over this node's work, so it starts nothing new.
-  return membership.isLeaseValid ? shareAmongNodes(destinationId, maxInFlight, membership) : 0
+  if (!membership.isLeaseValid) return 0
+  // Ordered messages of this node's partitions are delivered by no other node.
+  return Math.max(shareAmongNodes(destinationId, maxInFlight, membership), isOrdered ? 1 : 0)
 }
 
 /** Calls `changed` when the shares may have changed: a node joined or left, or this node's lease was not valid for a while. */

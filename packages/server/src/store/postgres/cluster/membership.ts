@@ -147,6 +147,11 @@ export class Membership {
     return performance.now() < this.#leaseValidUntil && this.#caughtUpAt === this.#leaseExpiries
   }
 
+  /** When the last heartbeat that was answered was sent, by the monotonic clock. Far in the past if this node was declared dead. */
+  get renewedAt(): number {
+    return this.#leaseValidUntil - this.#leaseMs
+  }
+
   /** All live nodes including this one, sorted by number. */
   get nodes(): readonly NodeSummary[] {
     return this.#nodes
@@ -218,6 +223,23 @@ export class Membership {
     this.#clock?.advanceTo?.(latestMs)
   }
 
+  /** Notices sooner than at the next heartbeat that a node has joined, left or ended: for work that other nodes cannot do meanwhile. */
+  async lookForChanges(): Promise<void> {
+    const now = performance.now()
+    // A free lock is checked again in any case.
+    if (this.#left || now < this.#ignoreLocksUntil || this.#ended.length > 0 || this.#freeLocks.nextMs(now) !== undefined) return
+    const known = [...this.#holders].sort().join()
+    const query = {
+      name: 'look-for-changes',
+      text: `SELECT coalesce(string_agg(n.holder::text, ',' ORDER BY n.holder::text COLLATE "C"), '') AS known,
+          coalesce(bool_or(n.holder <> $1 AND n.doc::json->>'${LOCKED_IN}' = ${SERVER_RUN} AND NOT EXISTS (SELECT FROM (${HELD_LOCKS}) l WHERE l.holder = n.holder)), false) AS "hasEnded"
+        FROM nodes n WHERE n.holder > 0`,
+    }
+    const { rows } = await this.#database.query<{ known: string; hasEnded: boolean }>(query, [this.#holder])
+    const [row] = rows
+    if (row !== undefined && (row.known !== known || row.hasEnded)) await this.heartbeat()
+  }
+
   /** Rejects if the database cannot be written to. */
   async check(): Promise<void> {
     await this.#renewOnce()
@@ -243,7 +265,7 @@ export class Membership {
     clearTimeout(this.#lockTimer)
     await Promise.all([this.#work.running, this.#declareOthersDead.running])
     return await this.#database
-      .transaction((ask) => declareDead(ask, this.#num, this.#holder))
+      .transaction((ask) => declareDead(ask, this.#num, this.#holder, 0))
       .then(
         () => true,
         () => false,

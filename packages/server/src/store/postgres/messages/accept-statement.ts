@@ -1,6 +1,7 @@
 // The statement that accepts a group of batches: see accepting.ts.
 
 import type { PlannedHandOver } from '../../delivery/hand-to-delivery.ts'
+import type { PlannedShipment } from '../../delivery/ordered-shipments.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { writeTrace } from '../../encoding/trace-column.ts'
 import { writeViolations } from '../../encoding/violations-column.ts'
@@ -11,6 +12,7 @@ import { LEDGER, QUARANTINE_COUNTS, SOURCE_COUNTS } from '../tables/ledger-delta
 export interface Item {
   batch: AcceptBatch
   keys: Uint32Array
+  shipments: readonly PlannedShipment[]
   wanted: PlannedHandOver[]
   /** Whether `reserve` was called for each of its shipments. */
   hasCalledReserve: boolean
@@ -34,6 +36,9 @@ export interface Planned {
   /** The destination's `num`. */
   destination: string
   indexes: readonly number[] | null
+  /** One for each index, and their partition, if the messages are delivered in order. */
+  keys: readonly number[] | undefined
+  partition: number | undefined
   count: number
   own: boolean
   /** The holder id of the node that holds it from the start, or '0' for none. */
@@ -64,7 +69,12 @@ const SHIPMENTS = new Columns<Planned>({
   count: ['integer', ({ count }) => count],
   bytes: ['integer', ({ item }) => item.batch.body.length],
   indexes: ['text', ({ indexes }) => (indexes === null ? null : `{${indexes.join(',')}}`)],
-  parts: ['text', ({ id, segment, indexes }) => `[["${id}","${segment}",${indexes === null ? 0 : `[${indexes.join(',')}]`}]]`],
+  part: ['bigint', ({ partition }) => partition ?? null],
+  parts: [
+    'text',
+    ({ id, segment, indexes, keys }) =>
+      `[["${id}","${segment}",${indexes === null ? 0 : `[${indexes.join(',')}]`}${keys === undefined ? '' : `,[${keys.join(',')}]`}]]`,
+  ],
 })
 
 const DELTAS = plainColumns({ id: 'bigint', subject: 'bigint' })
@@ -117,8 +127,10 @@ WITH k AS MATERIALIZED (
     ELSE (SELECT count(*) FROM unnest(d.absent) a WHERE a = ANY (p.indexes::integer[])) END AS gone
   FROM ${shipments.as('p')} LEFT JOIN dup d ON d.segment = p.segment
 ), ship AS (
-  INSERT INTO shipments (holder, id, destination, claim, count, bytes, parts)
-  SELECT holder, id, destination, CASE WHEN holder = 0 THEN 0 ELSE 1 END, count - gone, bytes, parts FROM p WHERE count > gone
+  INSERT INTO shipments (holder, id, destination, claim, count, bytes, parts, partition, attempt, ord)
+  -- The place in the order of acceptance is drawn before the commit, so it is smaller than that of a request sent after the acknowledgement.
+  SELECT holder, id, destination, CASE WHEN holder = 0 THEN 0 ELSE 1 END, count - gone, bytes, parts,
+    part, CASE WHEN part IS NULL THEN 0 ELSE -1 END, CASE WHEN part IS NULL THEN NULL ELSE nextval('order_places') END FROM p WHERE count > gone
 ), delta AS (
   INSERT INTO deltas (id, kind, subject, counts)
   SELECT b.id, ${LEDGER}, b.subject, ARRAY[o.owed, 0, o.owed, 0, 0, 0]

@@ -7,8 +7,9 @@
 // different days. So in the first minute of a day, each key is inserted for the previous day too.
 
 import { type Accepted, cancelReservations, freshShipment, handToDelivery } from '../../delivery/hand-to-delivery.ts'
+import { plannedShipments } from '../../delivery/ordered-shipments.ts'
 import { MAX_WAITING_BYTES } from '../../delivery/waiting-items.ts'
-import { FINGERPRINT_WORDS, type SourceSeeds, sourceSeeds } from '../../encoding/fingerprint.ts'
+import { FINGERPRINT_WORDS, type Seed, type SourceSeeds, sourceSeeds } from '../../encoding/fingerprint.ts'
 import { withoutQuarantined } from '../../encoding/quarantine-routes.ts'
 import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
 import { owedIndexes, type Routes, storedSkips } from '../../encoding/stored-parts.ts'
@@ -52,7 +53,8 @@ export class Accepting implements IngestStore {
   readonly #grouping: Grouping<Item, Accepted>
   readonly #tallies: DeferredCounts
   readonly #writing = new Set<Promise<Accepted>>()
-  #seedOf: SourceSeeds = sourceSeeds([0, 0, 0, 0])
+  #seed: Seed = [0, 0, 0, 0]
+  #seedOf: SourceSeeds = sourceSeeds(this.#seed)
   #problem: string | null = null
 
   constructor(context: MessageContext, tools: Tools) {
@@ -70,17 +72,20 @@ export class Accepting implements IngestStore {
   }
 
   async load(): Promise<void> {
-    this.#seedOf = sourceSeeds(await this.#context.seed())
+    this.#seed = await this.#context.seed()
+    this.#seedOf = sourceSeeds(this.#seed)
   }
 
   async accept(given: AcceptBatch): Promise<AcceptResult> {
     const batch = given.quarantined === undefined ? given : withoutQuarantined(given)
-    const { content, messageIds, routing } = batch
+    const { content, messageIds } = batch
     const keys = new Uint32Array(messageIds.length * KEY_WORDS)
     writeKeys(messageIds, content.items, this.#seedOf(content.sourceId), keys, 0)
-    const wanted = routing.shipments.map(({ destinationId }) => ({ destinationId, isReserved: false }))
+    const configuration = this.#context.configuration()
+    const shipments = plannedShipments(batch, configuration, this.#seed, true)
+    const wanted = shipments.map(({ destinationId }) => ({ destinationId, isReserved: false }))
     const bytes = batch.body.length
-    const writing = this.#grouping.push({ batch, keys, wanted, hasCalledReserve: false, configuration: this.#context.configuration() })
+    const writing = this.#grouping.push({ batch, keys, shipments, wanted, hasCalledReserve: false, configuration })
     this.#writing.add(writing)
     let accepted: Accepted
     try {
@@ -117,7 +122,11 @@ export class Accepting implements IngestStore {
       // Called only once per shipment, even if the group is retried, because every call that returns true reserves memory.
       if (item.hasCalledReserve) continue
       item.hasCalledReserve = true
-      for (const shipment of item.wanted) shipment.isReserved = consumer?.reserve(shipment.destinationId, item.batch.body.length) ?? false
+      // Ordered shipments are claimed from the store, where they are in order.
+      for (const [at, shipment] of item.wanted.entries())
+        shipment.isReserved =
+          item.shipments[at]?.keys === undefined &&
+          (consumer?.reserve(shipment.destinationId, item.batch.body.length, item.batch.content.items.length) ?? false)
     }
     const isKnown = ({ batch }: Item): boolean => this.#context.idMap.num('sources', batch.content.sourceId) !== undefined
     const known = items.filter(isKnown)
@@ -240,7 +249,7 @@ class Group {
     const segment = ids.next()
     const routes: Routes<string> = { s: [] }
     const skips: Skip[] = [...routing.skips]
-    for (const [at, { destinationId, indexes }] of routing.shipments.entries()) {
+    for (const [at, { destinationId, indexes, keys, partition }] of item.shipments.entries()) {
       const num = idMap.num('destinations', destinationId)
       // The destination was deleted after the batch was planned.
       if (num === undefined || !configuration().destinations.has(destinationId)) {
@@ -253,7 +262,7 @@ class Group {
       const id = ids.next()
       if (own) this.ownedIds.push(id)
       const holder = own ? this.holder : '0'
-      this.#planned.push({ id, item, segment, destinationId, destination: num, indexes, count, own, holder })
+      this.#planned.push({ id, item, segment, destinationId, destination: num, indexes, keys, partition, count, own, holder })
       routes.s.push([num, id, indexes ?? 0, count])
     }
     if (skips.length > 0) routes.k = storedSkips(skips, (destinationId) => idMap.num('destinations', destinationId) ?? '0', '0')

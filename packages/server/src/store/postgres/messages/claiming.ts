@@ -4,29 +4,16 @@
 
 import type { HeldShipment } from '../../delivery/common-delivery-store.ts'
 import { unpackBody } from '../../encoding/body-bytes.ts'
-import { owedIndexes, type StoredPart } from '../../encoding/stored-parts.ts'
+import type { StoredPart } from '../../encoding/stored-parts.ts'
 import { bodyOf, type StoredContent, selectContent } from '../../history/segment-rows.ts'
 import type { SegmentBody } from '../../port/stored-messages.ts'
-import { type Claim, type ClaimedShipment, type ClaimRequest, type RowId, type Shipment, StoreUnavailable } from '../../store.ts'
+import { type Claim, type ClaimedShipment, type ClaimRequest, type RowId, StoreUnavailable } from '../../store.ts'
 import type { MessageContext } from '../cluster/store-context.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { Grouping } from './grouping.ts'
 import { ScanPositions } from './scan-positions.ts'
-
-interface ShipmentRow {
-  ord: number
-  id: string
-  claim: number
-  attempt: number
-  first_attempt: number | null
-  due: number
-  bytes: number
-  unit: boolean
-  replay: boolean
-  urls: string | null
-  parts: string
-}
+import { type ShipmentRow, shipmentOf } from './shipment-row.ts'
 
 interface ClaimRow {
   more: boolean[] | null
@@ -149,7 +136,7 @@ export class Claiming {
       return { shipments: [], moreFresh: false, nextRetryAtMs: null }
     await this.#releasing
     const { rows, moreFresh, nextRetryAtMs } = await this.#grouping.push(request)
-    return { shipments: await this.#filled(rows, request.destinationId), moreFresh, nextRetryAtMs }
+    return { shipments: await this.filled(rows, request.destinationId), moreFresh, nextRetryAtMs }
   }
 
   async claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): Promise<ClaimedShipment[]> {
@@ -168,10 +155,15 @@ export class Claiming {
       },
       [holder, destination, Math.floor(firstAttemptBeforeMs), limit],
     )
-    this.#assertHolder(holder)
+    this.assertHolder(holder)
     rows.sort((a, b) => (a.first_attempt ?? 0) - (b.first_attempt ?? 0))
     for (const { id, claim, bytes } of rows) this.hold(id, claim, bytes)
-    return this.#filled(rows, destinationId)
+    return this.filled(rows, destinationId)
+  }
+
+  /** Resolves when all releases are written. */
+  get released(): Promise<void> {
+    return this.#releasing
   }
 
   /** Resolves when the release is written. Ignores shipments that are no longer held under this claim. */
@@ -356,7 +348,7 @@ export class Claiming {
       max_bytes: Math.min(Math.floor(maxBytes), Number.MAX_SAFE_INTEGER),
     }))
     const { rows } = await this.#context.fast.query<ClaimRow>(CLAIM, CLAIM.values({ holder, requests: parameters }))
-    this.#assertHolder(holder)
+    this.assertHolder(holder)
     const tookMs = performance.now() - now
     const [row] = rows
     const claimed = row?.claimed ?? []
@@ -374,11 +366,11 @@ export class Claiming {
   }
 
   /** If this node was declared dead since the statement was sent, what the statement claimed is released, and others may have it. */
-  #assertHolder(holder: string): void {
+  assertHolder(holder: string): void {
     if (!this.isHolder(holder)) throw new StoreUnavailable('this node was declared dead')
   }
 
-  async #filled(rows: readonly ShipmentRow[], destinationId: string): Promise<ClaimedShipment[]> {
+  async filled(rows: readonly ShipmentRow[], destinationId: string): Promise<ClaimedShipment[]> {
     if (rows.length === 0) return []
     const stored = rows.map(({ parts }) => JSON.parse(parts) as StoredPart<string>[])
     const seqs = [...new Set(stored.flat().map(([, segment]) => segment))]
@@ -395,6 +387,7 @@ export class Claiming {
       throw error
     }
     const bodies = new Map<string, SegmentBody>()
+    const sharers = sharersOf(rows, stored)
     const fill = (row: ShipmentRow, parts: readonly StoredPart<string>[]): ClaimedShipment => {
       const own = new Map<RowId, SegmentBody>()
       let bytes = 0
@@ -404,7 +397,7 @@ export class Claiming {
         const body = bodies.get(segment) ?? bodyOf(found, unpackBody(found.body))
         bodies.set(segment, body)
         own.set(segment, body)
-        bytes += found.body.length
+        bytes += Math.ceil(found.body.length / (sharers.get(segment) ?? 1))
       }
       return { shipment: shipmentOf(row, destinationId, parts, segments, false), bodies: own, bytes }
     }
@@ -422,28 +415,12 @@ export class Claiming {
   }
 }
 
-function shipmentOf(
-  row: ShipmentRow,
-  destinationId: string,
-  parts: readonly StoredPart<string>[],
-  segments: ReadonlyMap<string, StoredContent<string>>,
-  unread: boolean,
-): Shipment {
-  return {
-    id: row.id,
-    claim: row.claim,
-    destinationId,
-    attempt: row.attempt,
-    firstAttemptAtMs: row.first_attempt,
-    dueAtMs: row.due,
-    unit: row.unit,
-    progress: row.urls === null ? null : (JSON.parse(row.urls) as string[]),
-    replay: row.replay,
-    parts: parts.map(([origin, segment, indexes]) => {
-      const found = segments.get(segment)
-      if (found === undefined && indexes === 0 && !unread)
-        throw new Error(`shipment ${row.id} refers to segment ${segment}, which does not exist`)
-      return { origin, segment, indexes: owedIndexes(indexes, found?.count ?? 0, found?.absent ?? null) }
-    }),
+/** How many of the ordered shipments refer to each segment. The messages of a request are in a shipment for each partition, and share its body. */
+function sharersOf(rows: readonly ShipmentRow[], stored: readonly (readonly StoredPart<string>[])[]): Map<string, number> {
+  const sharers = new Map<string, number>()
+  for (const [at, { order }] of rows.entries()) {
+    if (order === undefined) continue
+    for (const [, segment] of stored[at] as readonly StoredPart<string>[]) sharers.set(segment, (sharers.get(segment) ?? 0) + 1)
   }
+  return sharers
 }

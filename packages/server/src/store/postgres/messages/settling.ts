@@ -23,6 +23,8 @@ import { PUT_DOCUMENTS } from '../tables/put-documents.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
 import { INSERT_LETTERS, letterValues } from './letters.ts'
+import { changeKeys, hasKeyChanges, type LockedKeys, lockKeys, withoutSkippedHeads } from './order-keys.ts'
+import { orderColumns } from './ordered-claiming.ts'
 
 interface Tools {
   claiming: Claiming
@@ -77,7 +79,9 @@ const REST = new Columns<RestRow>({
   due: ['bigint', ({ draft }) => (draft.attempt > 0 ? Math.ceil(draft.dueAtMs) : 0)],
   first_attempt: ['bigint', ({ draft }) => (draft.firstAttemptAtMs === null ? null : Math.floor(draft.firstAttemptAtMs))],
   count: ['integer', ({ draft }) => countOf(draft)],
-  attempt: ['integer', ({ draft }) => draft.attempt],
+  attempt: ['integer', ({ draft }) => orderColumns(draft).attempt],
+  ord: ['bigint', ({ draft }) => orderColumns(draft).ord],
+  partition: ['bigint', ({ draft }) => orderColumns(draft).part],
   bytes: ['integer', ({ bytes }) => bytes],
   unit: ['boolean', ({ draft }) => draft.unit],
   replay: ['boolean', ({ draft }) => draft.replay],
@@ -293,17 +297,21 @@ export class Settling {
     const replayed = items.filter(({ records }) => records.some(({ replay }) => replay))
     const isPlain = !items.some(({ settlement }) => hasUserData(settlement))
     const hasState = items.some(({ settlement: { state = [] } }) => state.length > 0)
-    if (replayed.length === 0 && isPlain && !hasState) {
+    const keyed = items.filter(({ settlement }) => hasKeyChanges(settlement))
+    if (replayed.length === 0 && isPlain && !hasState && keyed.length === 0) {
       await fast.query(SETTLE, this.#values(items, holder, marker))
       return
     }
     await fast.transaction(async (ask) => {
-      const written = isPlain ? items : await this.#withoutUsers(ask, items)
+      const left = isPlain ? items : await this.#withoutUsers(ask, items)
+      const keys = keyed.length === 0 ? null : await lockKeys(ask, keyed)
+      const written = keys === null ? left : left.map((item) => withoutSkippedItem(item, keys))
       const letters = await this.#letterValues(written)
       await ask(SETTLE, this.#values(written, holder, marker))
+      if (keys !== null) await changeKeys(ask, keyed, keys)
       if (letters !== null) await ask(INSERT_LETTERS, letters)
       if (hasState) await putState(ask, written)
-      for (const { destination, records } of replayed) await writeOutcomes(ask, destination, records)
+      if (replayed.length > 0) for (const { destination, records } of written) await writeOutcomes(ask, destination, records)
     })
   }
 
@@ -348,6 +356,11 @@ export class Settling {
     }
     return bytes
   }
+}
+
+function withoutSkippedItem(item: Item, keys: LockedKeys): Item {
+  const settlement = withoutSkippedHeads(item.settlement, item.destination, keys)
+  return settlement === item.settlement ? item : { ...item, settlement, records: settlement.records.map(recordRow<string>) }
 }
 
 /** In the order of the keys, and the last of the same key, as they were settled. */

@@ -56,9 +56,9 @@ export function replayJobRows(context: StoreContext): ReplayJobRows<string> {
         return isChanged
       }),
 
-    replay: (deliveryId, atMs, audit) =>
+    replay: (deliveryId, resume, atMs, audit) =>
       database.transaction(async (ask) => {
-        const reply = await replayOne(replayRows(ask, ids), deliveryId, atMs)
+        const reply = await replayOne(replayRows(ask, ids), deliveryId, resume, atMs)
         if (reply.ok) await writeAudit(sqlOf(ask), ids, audit, atMs)
         return reply
       }),

@@ -1,5 +1,6 @@
 // The row port for replaying deliveries, within one transaction. Some methods lock the rows they read until the commit.
 
+import { type OrderKey, partitionOf } from '../../../model/order/order-key.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { LEAD_MS, PENDING_OR_DELIVERED, RELEASED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import {
@@ -17,6 +18,7 @@ import { Columns, plainColumns, type RowOf, statement } from '../session/row-par
 import { writeText } from '../session/text-columns.ts'
 import { type RowIds, rowAndIndex, SKEW } from '../tables/ids.ts'
 import { LEDGER } from '../tables/ledger-deltas.ts'
+import { RESUMED } from '../tables/ordered-rows.ts'
 import { DELIVERIES, resolveOrigins } from '../tables/resolve-origins.ts'
 import { sqlOf } from '../tables/sql.ts'
 import { foldOutcomes } from './replay-outcomes.ts'
@@ -150,6 +152,29 @@ const REPLAYS = plainColumns({
   segment: 'bigint',
   replay_of: 'text',
   state: 'text',
+  resumed: 'boolean',
+})
+
+interface OwedShipment {
+  id: string
+  destination: string
+  bytes: number
+  count: number
+  parts: string
+  replay: boolean
+  resumed: OrderKey | undefined
+}
+
+const SHIPMENTS = new Columns<OwedShipment>({
+  id: ['bigint', ({ id }) => id],
+  destination: ['bigint', ({ destination }) => destination],
+  bytes: ['integer', ({ bytes }) => bytes],
+  count: ['integer', ({ count }) => count],
+  parts: ['text', ({ parts }) => parts],
+  replay: ['boolean', ({ replay }) => replay],
+  attempt: ['integer', ({ resumed }) => (resumed === undefined ? 0 : RESUMED)],
+  ord: ['bigint', ({ resumed }) => (resumed === undefined ? null : 0)],
+  partition: ['bigint', ({ resumed }) => (resumed === undefined ? null : partitionOf(resumed))],
 })
 
 type NewReplay = RowOf<typeof REPLAYS>
@@ -165,14 +190,24 @@ export async function insertReplays(
   { job, atMs }: { job: string | null; atMs: number },
 ): Promise<string[]> {
   const replays: NewReplay[] = []
-  const shipments: { id: string; destination: string; bytes: number; count: number; parts: string; replay: boolean }[] = []
+  const shipments: OwedShipment[] = []
   const owed = new Map<string, number>()
-  for (const { destination, segment, bytes, entries } of all) {
+  for (const { destination, segment, bytes, entries, resumed } of all) {
     const origin = ids.next()
     for (const { index, replayOf } of entries)
-      replays.push({ origin, idx: index, destination, segment, replay_of: replayOf ?? '', state: replayOf === null ? RELEASED : null })
-    const parts = storedParts([{ origin, segment, indexes: entries.map(({ index }) => index) }])
-    shipments.push({ id: origin, destination, bytes, count: entries.length, parts, replay: entries[0]?.replayOf !== null })
+      replays.push({
+        origin,
+        idx: index,
+        destination,
+        segment,
+        replay_of: replayOf ?? '',
+        state: replayOf === null ? RELEASED : null,
+        resumed: resumed !== undefined,
+      })
+    const indexes = entries.map(({ index }) => index)
+    const keys = resumed === undefined ? {} : { keys: indexes.map(() => resumed) }
+    const parts = storedParts([{ origin, segment, indexes, ...keys }])
+    shipments.push({ id: origin, destination, bytes, count: entries.length, parts, replay: entries[0]?.replayOf !== null, resumed })
     owed.set(destination, (owed.get(destination) ?? 0) + entries.length)
   }
   await ask(INSERT_REPLAYS, INSERT_REPLAYS.values({ replays, atMs, job }))
@@ -219,7 +254,7 @@ const INSERT_REPLAYS = statement({
 const INSERT_SHIPMENTS = statement({
   name: 'replay_insert_shipments',
   parameters: {
-    shipments: plainColumns({ id: 'bigint', destination: 'bigint', bytes: 'integer', count: 'integer', parts: 'text', replay: 'boolean' }),
+    shipments: SHIPMENTS,
   },
   text: ({ shipments }) => `INSERT INTO shipments (${shipments.names}) SELECT * FROM ${shipments.as('n')}`,
 })

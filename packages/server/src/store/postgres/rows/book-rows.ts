@@ -44,14 +44,17 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
       })
     },
     rejections: () => readRejections(sqlOf(database.ask)),
-    stats: async ({ kind, fromMs, toMs }, subjects, step) => {
-      const found = await all<{ nth: number; at: number; doc: string }>(
-        `SELECT nth::integer, at, doc FROM unnest($2::text[]) WITH ORDINALITY AS s(name, nth)
-         CROSS JOIN LATERAL (SELECT at, doc FROM stats WHERE kind = $1 AND subject = s.name AND step = $3 AND at >= $4 AND at < $5) counts
+    // One statement, so that hours that are being packed are neither missed nor counted twice.
+    stats: async (kind, subjects, ranges) => {
+      const range = (_: unknown, at: number): string =>
+        `SELECT step, at, doc FROM stats WHERE kind = $1 AND subject = s.name AND step = $${3 + 3 * at} AND at >= $${4 + 3 * at} AND at < $${5 + 3 * at}`
+      const found = await all<{ nth: number; step: number; at: number; doc: string }>(
+        `SELECT nth::integer, step, at, doc FROM unnest($2::text[]) WITH ORDINALITY AS s(name, nth)
+         CROSS JOIN LATERAL (${ranges.map(range).join(' UNION ALL ')}) counts
          ORDER BY nth, at`,
-        [kind, subjects.map(writeText), step, fromMs, toMs],
+        [kind, subjects.map(writeText), ...ranges.flatMap(({ step, fromMs, toMs }) => [step, fromMs, toMs])],
       )
-      return found.map(({ nth, at, doc }) => ({ subject: subjects[nth - 1] as string, at, doc }))
+      return found.map(({ nth, ...row }) => Object.assign(row, { subject: subjects[nth - 1] as string }))
     },
   }
 }
@@ -61,14 +64,16 @@ async function oldestByNum(ask: Ask, destinations: readonly string[]): Promise<M
   const oldest = (holder: string): string =>
     `(SELECT parts FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt = 0 ORDER BY s.id LIMIT 1)
      UNION ALL
-     (SELECT parts FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt > 0 ORDER BY s.first_attempt LIMIT 1)`
+     (SELECT parts FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt > 0 ORDER BY s.first_attempt LIMIT 1)
+     UNION ALL
+     (SELECT parts FROM shipments s WHERE s.holder < 1 AND s.destination = d.num AND attempt < 0 ORDER BY s.id LIMIT 1)`
   const { rows } = await ask<{ destination: string; parts: string }>(
     `SELECT d.num AS destination, o.parts FROM unnest($1::bigint[]) AS d(num) CROSS JOIN LATERAL (${oldest('holder = 0')}) o
      UNION ALL
      -- For held shipments, both of these for all destinations in one scan.
-     (SELECT DISTINCT ON (destination, attempt > 0) destination, parts FROM shipments
+     (SELECT DISTINCT ON (destination, sign(attempt)) destination, parts FROM shipments
       WHERE holder = ANY($2::bigint[]) AND destination = ANY($1::bigint[])
-      ORDER BY destination, attempt > 0, coalesce(first_attempt, 0), id)`,
+      ORDER BY destination, sign(attempt), coalesce(first_attempt, 0), id)`,
     [destinations, await holders(ask)],
   )
   const times = new Map<string, number>()

@@ -99,7 +99,12 @@ const MESSAGES_AT_ONCE = 2_000
 interface DeleteMessages {
   deletion: string
   /** The sources, each with its users and its enabled destinations; sources and destinations as row ids (`num`). */
-  sources: readonly { source: string; userIds: readonly string[]; destinations: readonly string[] }[]
+  sources: readonly {
+    source: string
+    userIds: readonly string[]
+    destinations: readonly string[]
+    keyOf: Parameters<typeof deleteMessage<string>>[4]
+  }[]
   atMs: number
   holder: string
 }
@@ -122,7 +127,7 @@ const SEGMENTS = statement({
 
 const SHIPMENTS = statement({
   parameters: {
-    shipments: plainColumns({ origin: 'bigint', destination: 'bigint', user_id: 'text', bytes: 'integer', parts: 'text' }),
+    shipments: plainColumns({ origin: 'bigint', destination: 'bigint', user_id: 'text', bytes: 'integer', parts: 'text', part: 'bigint' }),
     deletion: 'value',
     source: 'value',
     holder: 'value',
@@ -132,7 +137,9 @@ const SHIPMENTS = statement({
       INSERT INTO deletion_targets (deletion, user_id, source, destination, origin)
       SELECT ${deletion}::bigint, user_id, ${source}::bigint, destination, origin FROM sent
     )
-    INSERT INTO shipments (holder, id, destination, count, bytes, parts) SELECT ${holder}, origin, destination, 1, bytes, parts FROM sent`,
+    INSERT INTO shipments (holder, id, destination, count, bytes, parts, partition, attempt, ord)
+    SELECT ${holder}, origin, destination, 1, bytes, parts, part, CASE WHEN part IS NULL THEN 0 ELSE -1 END,
+      CASE WHEN part IS NULL THEN NULL ELSE nextval('order_places') END FROM sent`,
 })
 
 /**
@@ -143,11 +150,13 @@ const SHIPMENTS = statement({
 export async function oweDeleteMessages(ask: Ask, ids: RowIds, { deletion, sources, atMs, holder }: DeleteMessages): Promise<string[]> {
   const origins: string[] = []
   const owed = new Map<string, number>()
-  for (const { source, userIds, destinations } of sources) {
+  for (const { source, userIds, destinations, keyOf } of sources) {
     if (destinations.length === 0) continue
     const perStatement = Math.max(1, Math.floor(MESSAGES_AT_ONCE / destinations.length))
     for (let at = 0; at < userIds.length; at += perStatement) {
-      const messages = userIds.slice(at, at + perStatement).map((userId) => deleteMessage(() => ids.next(), userId, destinations, atMs))
+      const messages = userIds
+        .slice(at, at + perStatement)
+        .map((userId) => deleteMessage(() => ids.next(), userId, destinations, atMs, keyOf))
       await ask(SEGMENTS, SEGMENTS.values({ messages, source, atMs, keys: Buffer.from(NO_KEYS) }))
       const shipments = messages.flatMap(({ userId, body, shipments: own }) =>
         own.map((shipment) => ({ ...shipment, user_id: writeText(userId), bytes: body.length })),

@@ -1,5 +1,6 @@
 // Reads the history from the database: the row ports of lists of messages and of deliveries. Each query of the port runs in one read-only transaction.
 
+import { PARTITIONS } from '../../../model/order/order-key.ts'
 import { FINGERPRINT_WORDS, fingerprint, sourceSeed } from '../../encoding/fingerprint.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import { writeAudit } from '../../history/audit-log.ts'
@@ -86,12 +87,24 @@ export function deliveryRows(ask: Ask, lookups: SegmentLookups<string>, idMap: I
       ),
     replayLinks: (deliveries) => all(REPLAY_LINKS, REPLAY_LINKS.values({ deliveries, oldest: oldestOf(deliveries) })),
     ledger: () => readLedger(ask),
+    async waitsBehind(of, key, origin) {
+      const rows = await all(
+        `SELECT 1 FROM (SELECT parts FROM shipments WHERE holder < 1 AND attempt = -1 AND key IS NOT NULL AND destination = $1 AND key = $2
+           LIMIT ${ROWS_PER_PAGE}) s WHERE strpos(s.parts, $3) > 0 LIMIT 1`,
+        [of, key, origin],
+      )
+      return rows.length > 0
+    },
     origins: (wanted) => resolveOrigins(ask, wanted),
     async retriesOf(of, origin) {
       const some = (holder: string): string =>
         `(SELECT due, parts FROM (SELECT due, id, parts FROM shipments WHERE ${holder} AND attempt > 0 AND destination = $1
           ORDER BY due, id LIMIT ${ROWS_PER_PAGE}) s WHERE strpos(s.parts, $2) > 0)`
-      const sql = `${some('holder = 0')} UNION ALL ${some('holder = ANY($3::bigint[])')}`
+      const ordered = `(SELECT due, parts FROM generate_series(0, ${PARTITIONS - 1}) AS p (part) CROSS JOIN LATERAL (
+          SELECT s.due, s.parts FROM shipments s WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = $1 AND s.partition = p.part
+          ORDER BY s.due, s.id LIMIT ${ROWS_PER_PAGE}) h WHERE strpos(h.parts, $2) > 0)`
+      const heldOrdered = `(SELECT due, parts FROM shipments WHERE holder = ANY($3::bigint[]) AND attempt < -1 AND destination = $1 AND strpos(parts, $2) > 0)`
+      const sql = [some('holder = 0'), some('holder = ANY($3::bigint[])'), ordered, heldOrdered].join(' UNION ALL ')
       const rows = await all<{ due: number; parts: string }>(sql, [of, origin, await holders(ask)])
       return rows.map(({ due, parts }) => ({ dueAtMs: due, parts: JSON.parse(parts) as StoredPart<string>[] }))
     },
@@ -101,7 +114,10 @@ export function deliveryRows(ask: Ask, lookups: SegmentLookups<string>, idMap: I
 // A replay is always newer than its message, so older partitions are not read.
 const REPLAY_LINKS = statement({
   parameters: { deliveries: DELIVERIES, oldest: 'value' },
-  text: ({ deliveries, oldest }) => `SELECT nullif(own.replay_of, '') AS "replayOf", j.id AS "replayJobId", own.at AS "replayedAtMs",
+  text: ({
+    deliveries,
+    oldest,
+  }) => `SELECT nullif(own.replay_of, '') AS "replayOf", j.id AS "replayJobId", own.at AS "replayedAtMs", own.resumed,
       CASE WHEN newest.origin > d.origin THEN newest.origin || '-' || d.idx END AS "replayedBy"
     FROM ${deliveries.inOrder('d')}
     LEFT JOIN LATERAL (
@@ -110,7 +126,7 @@ const REPLAY_LINKS = statement({
       ORDER BY r.origin DESC LIMIT 1
     ) newest ON true
     LEFT JOIN LATERAL (
-      SELECT r.replay_of, r.job, r.at FROM replays r WHERE r.origin = d.origin AND r.idx = d.idx AND newest.origin IS NOT NULL
+      SELECT r.replay_of, r.job, r.at, r.resumed FROM replays r WHERE r.origin = d.origin AND r.idx = d.idx AND newest.origin IS NOT NULL
     ) own ON true
     LEFT JOIN replay_jobs j ON j.num = own.job
     ORDER BY d.place`,

@@ -16,11 +16,13 @@ import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { withoutViolations } from '../../encoding/violations-column.ts'
 import { portions } from '../../history/paging.ts'
+import { forgetHeads } from '../../ordering/change-key.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 import { type RewrittenSegment, rewriteSegments, type SegmentToRewrite } from '../tables/rewrite-segments.ts'
+import { orderChanges } from './order-rows.ts'
 import { dropPurged } from './quarantine-rows.ts'
 
 /** Longer than a node can take to learn of a new configuration, plus the time to commit messages that it accepted by the old one. */
@@ -125,9 +127,15 @@ export class Purging {
     for (let position = '0'; !this.#context.isClosed(); ) {
       const step = await this.#context.database.transaction((ask) => this.#step(ask, purge, position))
       // Another node is making the step, or the purge has finished.
-      if (step === null || step.over) return
+      if (step === null || step.over) return this.#wakeOrdered()
       position = step.position
     }
+  }
+
+  /** Keys whose heads were purged go on. */
+  #wakeOrdered(): void {
+    const { consumer, configuration } = this.#context
+    for (const { id, order } of configuration().destinations.values()) if (order != null) consumer()?.wake(id)
   }
 
   async #read(num: string): Promise<Purge | undefined> {
@@ -225,6 +233,11 @@ export class Purging {
       if (rewritten.length === 0) continue
       await rewriteSegments(ask, rewritten)
       await dropPurged(ask, this.#context.ids, rewritten)
+      await forgetHeads(
+        orderChanges(ask, this.#context),
+        rewritten.map(({ seq: segment, indexes }) => ({ segment, indexes })),
+        this.#context.nowMs(),
+      )
     }
     return purged
   }

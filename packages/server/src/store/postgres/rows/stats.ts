@@ -1,7 +1,8 @@
 // Counts over time. Several nodes add to the same minute at once. Each locks the rows it adds to, all nodes in the same order, and adds to
 // the values that it reads under the lock.
 
-import { addStats, type StatRows, type StoredStat } from '../../history/stats.ts'
+import type { Droppers } from '../../history/retention.ts'
+import { addStats, dropStats, packStats, type StatRows, type StoredStat } from '../../history/stats.ts'
 import type { StatRow } from '../../store.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
@@ -9,6 +10,7 @@ import type { Ask } from '../session/database.ts'
 import { Columns, statement } from '../session/row-parameters.ts'
 import { readText, writeText } from '../session/text-columns.ts'
 import { MARKER } from '../tables/ledger-deltas.ts'
+import { sqlOf } from '../tables/sql.ts'
 
 /** Rows that are added in one transaction, and the id of the marker that proves its commit. */
 interface Batch {
@@ -44,6 +46,14 @@ export function createStats({ database, ids }: Pick<StoreContext, 'database' | '
   }
 }
 
+/** What retention does with counts: see retention.ts. */
+export function statDroppers({ database }: Pick<StoreContext, 'database'>): Pick<Droppers, 'packed' | 'stats'> {
+  return {
+    packed: (nowMs) => database.transaction((ask) => packStats(statRows(ask), sqlOf(ask), nowMs)),
+    stats: (...beforeMs) => dropStats(sqlOf(database.ask), ...beforeMs),
+  }
+}
+
 const STATS = new Columns<StoredStat>({
   kind: ['text', ({ kind }) => kind],
   subject: ['text', ({ subject }) => writeText(subject)],
@@ -68,13 +78,18 @@ const PUT = statement({
     `UPDATE stats s SET doc = k.doc FROM ${stats.as('k')} WHERE (s.kind, s.subject, s.step, s.at) = (k.kind, k.subject, k.step, k.at)`,
 })
 
-function statRows(ask: Ask): StatRows {
+export function statRows(ask: Ask): StatRows {
   return {
     /** Inserts missing rows first, so that all of them can be locked. */
     async stored(keys) {
       const values = MAKE.values({ stats: keys.map((key) => ({ ...key, doc: '{}' })) })
       await ask(MAKE, values)
-      const { rows } = await ask<StoredStat>(LOCK, values)
+      let { rows } = await ask<StoredStat>(LOCK, values)
+      // Another node packed or dropped a row in the meantime.
+      while (rows.length < keys.length) {
+        await ask(MAKE, values)
+        rows = (await ask<StoredStat>(LOCK, values)).rows
+      }
       return rows.map((row) => Object.assign(row, { subject: readText(row.subject) }))
     },
     put: (stats) => ask(PUT, PUT.values({ stats })),

@@ -150,6 +150,8 @@ export class MigrationTarget {
     await preparePartitions(this.#database)
     // Without statistics on the new rows, the query planner would guess.
     await this.#database.query(`ANALYZE ${[...Object.keys(POSTGRES_COLUMNS), 'message_keys'].join(', ')}`)
+    // What nodes accept comes after what was migrated.
+    await this.#database.query("SELECT setval('order_places', greatest((SELECT max(ord) FROM shipments), 1))")
     const ids = new RowIds(0, () => Date.now())
     await this.#database.transaction(async (ask) => {
       if (!(await writeMigrationState(ask, state, before))) throw new MigrationTargetProblem(CONCURRENT_RUN)
@@ -208,10 +210,11 @@ export const POSTGRES_COLUMNS = {
     bytes: 'keys body',
   },
   quarantine: { int: 'segment idx source', text: 'plan rule' },
-  shipments: { int: 'id destination due first_attempt count attempt bytes', bool: 'unit replay', text: 'urls parts' },
+  shipments: { int: 'id destination due first_attempt count attempt bytes ord partition key', bool: 'unit replay', text: 'urls parts' },
+  order_keys: { int: 'destination key since segment origin idx due waiting', text: 'state', bool: 'skip' },
   attempts: { int: 'id origin destination segment at attempt delivered failed expired cancelled', bool: 'replay', text: 'doc' },
   failures: { int: 'id destination origin segment at idx attempts', bool: 'replay', text: 'state reason' },
-  replays: { int: 'origin idx destination segment at job', text: 'replay_of state' },
+  replays: { int: 'origin idx destination segment at job', text: 'replay_of state', bool: 'resumed' },
   repeats: { int: 'segment digest count last_at', bytes: 'fingerprints' },
   ledger: { int: 'destination owed delivered pending failed expired cancelled' },
   ledger_archive: { int: 'destination owed delivered failed expired cancelled' },

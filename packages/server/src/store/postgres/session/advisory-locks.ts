@@ -20,6 +20,8 @@ export const ADVISORY_LOCKS = {
   storeMigration: '7311994520131',
   /** Deletion requests, against settlements that may contain data of users: see messages/settling.ts. */
   deletions: '7311994520132',
+  /** Claims of ordered shipments (shared), against changes of the owners of partitions: see cluster/order-partitions.ts. */
+  order: '7311994520133',
   /** Updates of documents: this number plus one for each kind, up to 65,535. */
   documents: '7311994600000',
 } as const

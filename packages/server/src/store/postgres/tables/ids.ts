@@ -90,10 +90,13 @@ export function oldestOf(rows: readonly { segment: string }[]): string | null {
 const SQLITE_PER_MS = 2_048n
 const SQLITE_DIGITS = 16
 
-/** The row id for a row that had this number in SQLite. Keeps the order, and neighbouring rows stay neighbours. */
-export function movedRowId(number: number | string): string {
+/**
+ * The row id for a row that had this number in SQLite. Keeps the order, and neighbouring rows stay neighbours. A row that becomes several has pieces,
+ * from 0, with the ids of the last node numbers.
+ */
+export function movedRowId(number: number | string, piece = 0): string {
   const id = BigInt(number)
-  return String(((id / SQLITE_PER_MS) << TIME_SHIFT) | (MOVED_NODE << COUNTER_BITS) | (id % SQLITE_PER_MS))
+  return String(((id / SQLITE_PER_MS) << TIME_SHIFT) | ((MOVED_NODE - BigInt(piece)) << COUNTER_BITS) | (id % SQLITE_PER_MS))
 }
 
 /** The `num` of a source or anything else that SQLite numbered from 1. 0, which means none, stays 0. */

@@ -7,19 +7,23 @@ import { completeStep } from '../../deletions/deletion-completion.ts'
 import type { DeletionDraft } from '../../deletions/deletions.ts'
 import { FINGERPRINT_WORDS, fingerprint, sourceSeed } from '../../encoding/fingerprint.ts'
 import { SCHEDULE_SETTING, SCHEDULE_WALL_SETTING } from '../../encoding/schedule-mark.ts'
-import { dropAudit } from '../../history/audit-log.ts'
+import { dropAudit, writeAudit } from '../../history/audit-log.ts'
 import type { CountBatch } from '../../history/deferred-counts.ts'
 import { type DocumentRow, documentRows } from '../../history/documents.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
-import { addStats, dropStats } from '../../history/stats.ts'
+import { addStats, dropStats, packStats } from '../../history/stats.ts'
+import { type KeyRequest, retryKeyNow, skipKey } from '../../ordering/change-key.ts'
+import { actionAudit } from '../../ordering/common-order-store.ts'
 import { deleteMessages, releaseMessages } from '../../quarantine/end-quarantine.ts'
 import { changeJob, dropJobs, insertJob, type JobSettings, type NewJobRow } from '../../replays/replay-rows.ts'
 import { makeStep, replayOne } from '../../replays/replay-steps.ts'
-import type { ClaimRequest, ReleasedMessage, ReplayStep, StatRow } from '../../store.ts'
+import type { ClaimRequest, NewAuditEntry, OrderedClaimRequest, ReleasedMessage, ReplayStep, StatRow } from '../../store.ts'
 import { KEY_AGE_SETTING } from '../keys/key-age.ts'
 import { statRows } from '../rows/book-rows.ts'
 import { deletionRows } from '../rows/deletion-rows.ts'
 import { writeSetting } from '../schema/settings.ts'
+import { orderChanges } from '../writing/order-changes.ts'
+import { OrderedClaims } from '../writing/ordered-claims.ts'
 import { quarantineChanges } from '../writing/quarantine-rows.ts'
 import { ClaimReader } from '../writing/read-claims.ts'
 import { replayRows } from '../writing/replay-rows.ts'
@@ -39,6 +43,7 @@ function createTopics(context: WriterContext) {
   context.transactionListeners.push(purges)
   const quarantined = quarantineChanges(context)
   const replaying = replayRows(context)
+  const ordered = orderChanges(context)
   return {
     /** Secrets are already encrypted: this thread has no key. */
     configuration: {
@@ -64,7 +69,7 @@ function createTopics(context: WriterContext) {
       /** Also creates the delete messages, which stay claimed until they are released. */
       create: (draft: DeletionDraft) => createDeletion(context, draft),
       /** Returns `end`: only messages that were accepted before it are purged. */
-      purgeStep: (deletion: number) => purges.step(deletion),
+      purgeStep: (deletion: number, atMs: number) => purges.step(deletion, atMs),
       /** Returns the row id of the deletion that was checked, or null if there is none after `after`. */
       completeStep: (after: number, beforeMs: number, pseudonymKey: string) =>
         completeStep(deletionRows(rows), after, beforeMs, pseudonymKey),
@@ -80,8 +85,21 @@ function createTopics(context: WriterContext) {
         return deleted.length > 0 && deleted
       },
     },
+    /** The audit entry is written here, because it depends on what was done. */
+    order: {
+      async skip(request: KeyRequest, atMs: number, audit: NewAuditEntry | undefined) {
+        const result = await skipKey(ordered, request, atMs)
+        writeAudit(rows, context.ids, actionAudit(audit, result), atMs)
+        return result
+      },
+      async retryNow(request: KeyRequest, atMs: number, audit: NewAuditEntry | undefined) {
+        const result = await retryKeyNow(ordered, request)
+        writeAudit(rows, context.ids, actionAudit(audit, result), atMs)
+        return result
+      },
+    },
     replays: {
-      replay: (deliveryId: string, atMs: number) => replayOne(replaying, deliveryId, atMs),
+      replay: (deliveryId: string, resume: boolean, atMs: number) => replayOne(replaying, deliveryId, resume, atMs),
       insert: (row: NewJobRow<number>) => insertJob(rows, row),
       change: (id: string, before: JobSettings, after: JobSettings) => changeJob(rows, id, before, after),
       step: (step: ReplayStep, atMs: number) => makeStep(replaying, step, () => atMs),
@@ -89,6 +107,7 @@ function createTopics(context: WriterContext) {
     },
     /** Each method returns how many rows were dropped. */
     books: {
+      packStats: (atMs: number) => packStats(statRows(rows), rows, atMs),
       dropStats: (minutesBeforeMs: number, hoursBeforeMs: number) => dropStats(rows, minutesBeforeMs, hoursBeforeMs),
       dropAudit: (beforeMs: number) => dropAudit(rows, beforeMs),
     },
@@ -143,14 +162,22 @@ function messageCommands(context: WriterContext) {
   const { database, ids, sources, keyAge, duplicates, counts, claims, settler, seed } = context
   const accepting = new AcceptWriter(context)
   const claiming = new ClaimReader(context)
+  const orderedClaims = new OrderedClaims(context, claiming)
   const sourceOrNone = (sourceId: string | null): number => (sourceId === null ? 0 : (sources.num(sourceId) ?? 0))
   return {
     accept: { run: (command: AcceptCommand, buffer: ArrayBuffer) => accepting.accept(command, buffer) },
     settle: { run: (command: SettleCommand) => settler.settle(command), lazy: true },
     claim: { run: (request: ClaimRequest) => claiming.claim(request), outside: 'after' },
+    /** Inside the transaction, because messages that must wait are moved. */
+    claimOrdered: { run: (request: OrderedClaimRequest) => orderedClaims.claim(request) },
     claimOverdue: {
       run: ({ destinationId, firstAttemptBeforeMs, limit }: { destinationId: string; firstAttemptBeforeMs: number; limit: number }) =>
         claiming.claimOverdue(destinationId, firstAttemptBeforeMs, limit),
+      outside: 'after',
+    },
+    claimCrowded: {
+      run: ({ destinationId, maxWaiting, limit }: { destinationId: string; maxWaiting: number; limit: number }) =>
+        claiming.claimCrowded(destinationId, maxWaiting, limit),
       outside: 'after',
     },
     release: {

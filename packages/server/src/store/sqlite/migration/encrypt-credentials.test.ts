@@ -67,7 +67,7 @@ async function makeOld(t: TestContext): Promise<Made> {
   return { folder, path, destination }
 }
 
-/** Drops the tables and columns that later steps add. */
+/** Drops the indexes, tables and columns that later steps add. */
 function removeWhatIsNewer(database: DatabaseSync): void {
   const columnsOf = (of: DatabaseSync): { tableName: string; columnName: string }[] =>
     of
@@ -76,7 +76,13 @@ function removeWhatIsNewer(database: DatabaseSync): void {
   const old = new DatabaseSync(':memory:')
   for (const step of MIGRATIONS.slice(0, 2)) old.exec(step)
   const kept = new Set(columnsOf(old).flatMap(({ tableName, columnName }) => [tableName, `${tableName}.${columnName}`]))
+  const indexesOf = (of: DatabaseSync): string[] =>
+    (of.prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL").all() as { name: string }[]).map(
+      ({ name }) => name,
+    )
+  const oldIndexes = new Set(indexesOf(old))
   old.close()
+  for (const name of indexesOf(database)) if (!oldIndexes.has(name)) database.exec(`DROP INDEX ${name}`)
   const dropped = new Set<string>()
   for (const { tableName, columnName } of columnsOf(database)) {
     if (kept.has(`${tableName}.${columnName}`) || dropped.has(tableName)) continue

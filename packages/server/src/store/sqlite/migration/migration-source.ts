@@ -2,12 +2,14 @@
 // it, and nothing in it changes except the migration mark. Rows are returned as stored; store-migration translates them.
 
 import type { SQLInputValue } from 'node:sqlite'
+import { absentIndexes } from '../../encoding/stored-parts.ts'
 import { countedRows } from '../rows/book-rows.ts'
 import { lockStore, openProblem, openWriter } from '../schema/database.ts'
 import { type MigrationMark, readMigrationMark, writeMigrationMark } from '../schema/migration-mark.ts'
 import { msOfRowId, rowIdAt } from '../schema/row-ids.ts'
 import { Rows } from '../schema/rows.ts'
 import { readSetting } from '../schema/settings.ts'
+import { CLASS } from '../writing/row-classes.ts'
 
 /** The sort key of each table. A table comes after the tables that its rows refer to. */
 const KEYS = {
@@ -24,6 +26,7 @@ const KEYS = {
   segments: ['seq'],
   quarantine: ['segment', 'idx'],
   shipments: ['destination', 'class', 'due', 'id'],
+  order_keys: ['destination', 'key'],
   attempts: ['id'],
   failures: ['id'],
   replays: ['origin', 'idx'],
@@ -88,6 +91,22 @@ export class MigrationSource {
 
   count(table: SqliteTable): number {
     return this.#number(`SELECT count(*) AS value FROM ${table}`)
+  }
+
+  /** The shipments of ordered destinations that were never attempted. */
+  *orderedShipments(): Iterable<SqliteRow> {
+    const { database } = this.#rows
+    const shipments = database.prepare(`SELECT * FROM shipments WHERE destination = ? AND class = ${CLASS.fresh}`)
+    const destinations = database.prepare('SELECT num FROM destinations').all() as { num: number }[]
+    for (const { num } of destinations) yield* shipments.iterate(num) as Iterable<SqliteRow>
+  }
+
+  /** The messages of a segment that are duplicates. */
+  absentFrom(segment: number): readonly number[] {
+    const row = this.#rows.database.prepare('SELECT absent FROM segments WHERE seq = ?').get(segment) as
+      | { absent: string | null }
+      | undefined
+    return absentIndexes(row?.absent ?? null)
   }
 
   /** The number of messages without duplicates, including purged ones. */

@@ -12,7 +12,12 @@ export function bookRows(rows: Rows): BookRows {
     destinations: () => rows.all<{ id: string }>('SELECT id FROM destinations WHERE deleted = 0 ORDER BY num').map(({ id }) => id),
     ...countedRows(rows),
     oldestOf(destinationIds) {
-      const which = ['class = 0 ORDER BY due, id', 'class = 1 AND first_attempt IS NOT NULL ORDER BY first_attempt']
+      const which = [
+        'class = 0 ORDER BY due, id',
+        'class = 1 AND first_attempt IS NOT NULL ORDER BY first_attempt',
+        'class = 2 ORDER BY due, id',
+        'class = 3 AND first_attempt IS NOT NULL ORDER BY first_attempt',
+      ]
       const oldest = (condition: string) =>
         `SELECT parts FROM shipments WHERE destination = (SELECT num FROM destinations WHERE id = ?) AND ${condition} LIMIT 1`
       return destinationIds.flatMap((destinationId) => {
@@ -22,16 +27,17 @@ export function bookRows(rows: Rows): BookRows {
       })
     },
     rejections: () => readRejections(rows),
-    stats: ({ kind, fromMs, toMs }, subjects, step) =>
-      subjects.flatMap((subject) =>
-        rows.all('SELECT subject, at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ? ORDER BY at', [
-          kind,
-          subject,
-          step,
-          fromMs,
-          toMs,
-        ]),
-      ),
+    // One statement, so that hours that are being packed are neither missed nor counted twice.
+    stats(kind, subjects, ranges) {
+      const range = 'SELECT subject, step, at, doc FROM stats WHERE kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ?'
+      const text = ranges.map(() => range).join(' UNION ALL ')
+      return subjects.flatMap((subject) =>
+        rows.all<StoredStat>(
+          text,
+          ranges.flatMap(({ step, fromMs, toMs }) => [kind, subject, step, fromMs, toMs]),
+        ),
+      )
+    },
   }
 }
 

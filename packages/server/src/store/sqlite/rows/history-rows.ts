@@ -32,6 +32,8 @@ export interface ShipmentRow {
   replay: number
   urls: string | null
   parts: string
+  /** Null unless its messages are delivered in order. */
+  ord: number | null
 }
 
 export function deliveryRows(rows: Rows): DeliveryRows<number> {
@@ -56,7 +58,8 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
               destination: row.destination,
               attempts: row.attempt,
               replay: row.replay === 1,
-              dueAtMs: row.due,
+              // The other classes have none.
+              dueAtMs: row.class === 1 || row.class === 3 ? row.due : 0,
               parts: JSON.parse(row.parts) as StoredPart<number>[],
             })),
         MAX_STEP_OF_PENDING,
@@ -71,7 +74,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
     replayLinks: (deliveries) =>
       rows.all<ReplayLinks>(
         // Most deliveries have no replay, which one index lookup shows.
-        `SELECT nullif(r.replay_of, '') AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, 
+        `SELECT nullif(r.replay_of, '') AS replayOf, j.id AS replayJobId, r.at AS replayedAtMs, r.resumed,
                 CASE WHEN d.newest > d.origin THEN d.newest || '-' || d.idx END AS replayedBy
          FROM (
            SELECT key AS place, value->>'origin' AS origin, value->>'index' AS idx, (
@@ -85,12 +88,17 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         [JSON.stringify(deliveries.map(({ origin, index, segment, destination }) => ({ origin, index, segment, destination })))],
       ),
     ledger: () => readLedger(rows),
+    waitsBehind: (destination, key, origin) =>
+      rows.all(
+        `SELECT 1 FROM (SELECT parts FROM shipments WHERE destination = ? AND class = 4 AND due = ? LIMIT ${ROWS_PER_PAGE}) WHERE instr(parts, ?) LIMIT 1`,
+        [destination, key, String(origin)],
+      ).length > 0,
     origins: (ids) => resolveOrigins(rows.database, ids),
     retriesOf: (destination, origin) =>
       rows
         .all<{ due: number; parts: string }>(
           `SELECT due, parts FROM (
-             SELECT due, id, parts FROM shipments WHERE destination = ? AND class = 1 ORDER BY due, id LIMIT ${ROWS_PER_PAGE}
+             SELECT due, id, parts FROM shipments WHERE destination = ? AND class IN (1, 3) ORDER BY due, id LIMIT ${ROWS_PER_PAGE}
            ) WHERE instr(parts, ?) ORDER BY due, id`,
           [destination, String(origin)],
         )

@@ -332,4 +332,37 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE audit ADD COLUMN actor_about TEXT;
   ALTER TABLE audit ADD COLUMN sources TEXT;
   `,
+  `
+  -- Shipments whose messages are delivered in order have classes of their own: never attempted (2), in the order in which they arrived; heads of keys,
+  -- to be attempted again (3), by due time; and those that wait behind others of their key (4), with the key as due. 'ord' is the place in the order of acceptance.
+  ALTER TABLE shipments ADD COLUMN ord INTEGER;
+  CREATE INDEX shipments_waiting ON shipments (destination, due, ord, id) WHERE class = 4;
+  CREATE INDEX shipments_heads_by_first_attempt ON shipments (destination, first_attempt) WHERE class = 3;
+  -- The keys that are not free, as hashes: see model/order/key-states.ts. The message is the head, or the one that holds the key. 'due' is that
+  -- of the head when it was stored. 'skip': an operator ends the head when its running attempt is over.
+  CREATE TABLE order_keys (
+    destination INTEGER NOT NULL,
+    key INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    segment INTEGER,
+    origin INTEGER,
+    idx INTEGER,
+    due INTEGER,
+    skip INTEGER NOT NULL DEFAULT 0,
+    waiting INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (destination, key)
+  ) WITHOUT ROWID, STRICT;
+  CREATE INDEX order_keys_by_state ON order_keys (destination, state, since, key);
+  -- Whether the replay is the head of its key. Other replays are outside the order.
+  ALTER TABLE replays ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0;
+  `,
+  `
+  -- What operators see of keys: the attempts of the head so far, and how the message that holds the key ended. 'segment' finds the keys of deleted messages.
+  ALTER TABLE order_keys ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE order_keys ADD COLUMN ended TEXT;
+  CREATE INDEX order_keys_by_segment ON order_keys (segment) WHERE segment IS NOT NULL;
+  -- Keys with so many waiting messages that the limit of a destination may be exceeded. The smallest limit is 100.
+  CREATE INDEX order_keys_crowded ON order_keys (destination, waiting) WHERE waiting > 99;
+  `,
 ]

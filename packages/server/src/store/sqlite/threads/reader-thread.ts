@@ -9,6 +9,8 @@ import { booksOf } from '../../history/books.ts'
 import { documentRows } from '../../history/documents.ts'
 import { type HistoryReads, historyReads } from '../../history/history.ts'
 import type { FoundKey } from '../../history/message-rows.ts'
+import { orderReads } from '../../ordering/order-reads.ts'
+import { orderReadRows } from '../../ordering/order-rows.ts'
 import { quarantineReads } from '../../quarantine/common-quarantine-store.ts'
 import { quarantineReadRows } from '../../quarantine/quarantine-rows.ts'
 import { InvalidCursor, type MessageFilter, type PageRequest } from '../../store.ts'
@@ -41,6 +43,7 @@ function createReads(rows: Rows) {
     retention: { pinned: (cutoff: number) => pinnedSegments(rows, cutoff) },
     replays: replayReads(rows),
     documents: documentRows(rows),
+    order: orderReads<number>((work) => work({ deliveries: deliveryRows(rows), keys: orderReadRows(rows) })),
     quarantine: quarantineReads<number>((work) =>
       work(quarantineReadRows(rows, { ...segmentLookups(rows), source: (id) => rows.sources.num(id) })),
     ),

@@ -7,16 +7,21 @@ import type { Duplicates } from '../keys/duplicates.ts'
 import type { RowIds } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
 import type { Ledger } from './group-counts.ts'
+import { CLASS } from './row-classes.ts'
 
 export class OwedShipments {
   readonly #ledger: Ledger
   readonly #insert: StatementSync
+  readonly #insertOrdered: StatementSync
   readonly #isLive: StatementSync
 
   constructor({ database }: Rows, ledger: Ledger) {
     this.#ledger = ledger
     this.#insert = database.prepare(
       'INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts) VALUES (?, 0, 0, ?, ?, 0, 0, 0, ?)',
+    )
+    this.#insertOrdered = database.prepare(
+      `INSERT INTO shipments (destination, class, due, id, count, attempt, unit, replay, parts, ord) VALUES (?, ${CLASS.fresh}, 0, ?, ?, 0, 0, 0, ?, ?)`,
     )
     this.#isLive = database.prepare('SELECT 1 FROM destinations WHERE num = ? AND deleted = 0')
   }
@@ -26,9 +31,10 @@ export class OwedShipments {
     return this.#isLive.get(destination) !== undefined
   }
 
-  /** `parts`: as stored. */
-  insert(destination: number, id: number, count: number, parts: string): void {
-    this.#insert.run(destination, id, count, parts)
+  /** `parts`: as stored. If its messages are delivered in order, its row id is its place. */
+  insert(destination: number, id: number, count: number, parts: string, isOrdered = false): void {
+    if (isOrdered) this.#insertOrdered.run(destination, id, count, parts, id)
+    else this.#insert.run(destination, id, count, parts)
     this.#ledger.owe(destination, count)
   }
 }

@@ -95,20 +95,35 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
 /** Stores a shipment that is created after its messages were accepted, and returns its row id. */
 export function owe(
   { rows, ids, destinations, ledger, settler }: WriterContext,
-  { destination: to, segment: seq, entries }: OwedAgain<number>,
+  { destination: to, segment: seq, entries, resumed }: OwedAgain<number>,
   job: number | null,
   atMs: number,
 ): number {
   const origin = ids.next()
   for (const { index, replayOf } of entries) {
     const state = replayOf === null ? RELEASED : null
-    insertRow(rows, 'replays', { origin, idx: index, destination: to, segment: seq, replay_of: replayOf ?? '', at: atMs, job, state })
+    insertRow(rows, 'replays', {
+      origin,
+      idx: index,
+      destination: to,
+      segment: seq,
+      replay_of: replayOf ?? '',
+      at: atMs,
+      job,
+      state,
+      resumed: resumed === undefined ? 0 : 1,
+    })
     // A delete message is alone in its segment.
     if (index === 0 && replayOf !== null) moveDeletionTarget(rows, Number.parseInt(replayOf, 10), origin, seq, to)
   }
   const indexes = entries.map(({ index }) => index)
   const fresh = freshShipment(origin, 0, destinations.id(to), seq, indexes)
-  settler.insertShipment(to, { ...fresh, replay: entries[0]?.replayOf !== null })
+  const draft = { ...fresh, replay: entries[0]?.replayOf !== null }
+  if (resumed === undefined) settler.insertShipment(to, draft)
+  else {
+    const parts = [{ origin, segment: seq, indexes, keys: indexes.map(() => resumed) }]
+    settler.insertShipment(to, { ...draft, parts, order: { row: 'head', ord: 0 } })
+  }
   ledger.owe(to, entries.length)
   return origin
 }

@@ -3,10 +3,11 @@
 
 import type { StatementSync } from 'node:sqlite'
 import { type Accepted, freshShipment } from '../../delivery/hand-to-delivery.ts'
+import type { PlannedShipment } from '../../delivery/ordered-shipments.ts'
 import { packBody } from '../../encoding/body-bytes.ts'
 import { clearFingerprint, KEY_WORDS } from '../../encoding/segment-keys.ts'
 import { type Routes, storedSkips } from '../../encoding/stored-parts.ts'
-import type { NewQuarantined, RoutedShipment, Skip } from '../../store.ts'
+import type { NewQuarantined, Skip } from '../../store.ts'
 import { insertQuarantined } from './quarantine-rows.ts'
 import { countRepeats } from './repeats.ts'
 import type { WriterContext } from './writer-context.ts'
@@ -24,7 +25,7 @@ export interface AcceptCommand {
   /** The offset in the group's buffer, in bytes. Set when the group is formed. */
   bodyAt: number
   bodyBytes: number
-  shipments: readonly (RoutedShipment & { isReserved: boolean })[]
+  shipments: readonly (PlannedShipment & { isReserved: boolean })[]
   skips: readonly Skip[]
   /** In the format of the violations column. */
   violations: string | null
@@ -93,7 +94,7 @@ export class AcceptWriter {
     const skips: Skip[] = [...command.skips]
     const hasNoRepeats = repeated.length === 0
     const isRepeated = new Set(repeated)
-    for (const { destinationId, indexes, isReserved } of command.shipments) {
+    for (const { destinationId, indexes, isReserved, keys } of command.shipments) {
       const destination = destinations.num(destinationId)
       // The destination was deleted in the same group or the one before, after the plan was made.
       if (destination === undefined || !owing.isLive(destination)) {
@@ -105,7 +106,12 @@ export class AcceptWriter {
       if (count === 0) continue
       const id = ids.next()
       const stored = hasNoRepeats && indexes === null ? 0 : kept
-      owing.insert(destination, id, count, `[[${id},${seq},${JSON.stringify(stored)}]]`)
+      // Keys have explicit indexes.
+      const ordered =
+        keys === undefined
+          ? ''
+          : `,${JSON.stringify(hasNoRepeats ? keys : keys.filter((_, at) => !isRepeated.has(indexes?.[at] as number)))}`
+      owing.insert(destination, id, count, `[[${id},${seq},${JSON.stringify(stored)}${ordered}]]`, keys !== undefined)
       routes.s.push([destination, id, stored ?? 0, count])
       if (!isReserved) {
         reply.unclaimed.push(destinationId)

@@ -9,7 +9,11 @@ import type { WriterContext } from './writer-context.ts'
 const CANCELLED_PER_STEP = 1_000
 
 /** Cancels some shipments and returns how many; 0 if there are no more. Skips claimed shipments, which their holder settles. */
-export function cancelStep({ rows, database, destinations, claims, settler }: WriterContext, destinationId: string, atMs: number): number {
+export function cancelStep(
+  { rows, database, destinations, claims, settler, orderKeys }: WriterContext,
+  destinationId: string,
+  atMs: number,
+): number {
   const destination = destinations.num(destinationId)
   if (destination === undefined) return 0
   const allOf = (segment: number): number[] => {
@@ -32,5 +36,6 @@ export function cancelStep({ rows, database, destinations, claims, settler }: Wr
       settler.insertRecord(destination, recordRow({ origin, segment, attempt, atMs, replay: replay === 1, requests: [], finals }))
     }
   }
+  if (cancelled.length === 0) orderKeys.deleteAll(destination)
   return cancelled.length
 }

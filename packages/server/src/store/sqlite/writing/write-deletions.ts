@@ -4,15 +4,17 @@
 // Each adapter has its own purge (for PostgreSQL see ../../postgres/rows/purging.ts). Both use purged-content.ts for the content of a
 // segment; a row port for the rest would be longer than the code it saves.
 
-import { deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
+import { deleteKeys, deleteMessage, NO_KEYS } from '../../deletions/delete-messages.ts'
 import type { DeletionDraft } from '../../deletions/deletions.ts'
 import { type PurgedSegment, purgeAttempts } from '../../deletions/purged-attempts.ts'
 import { isSampleOf, withoutUsers } from '../../deletions/purged-content.ts'
 import { sourceSeed, userHash } from '../../encoding/fingerprint.ts'
 import { candidates } from '../../encoding/segment-keys.ts'
 import { withoutViolations } from '../../encoding/violations-column.ts'
+import { forgetHeads } from '../../ordering/change-key.ts'
 import { attemptTextRows } from '../rows/deletion-rows.ts'
 import { overwriting } from '../schema/database.ts'
+import { orderChanges } from './order-changes.ts'
 import { dropPurged } from './quarantine-rows.ts'
 import { segmentToTrim } from './retention.ts'
 import type { WriterContext } from './writer-context.ts'
@@ -21,7 +23,7 @@ const SEGMENTS_PER_STEP = 500
 
 /** The delete messages are held until delivery, which may have messages of the users in memory, knows of the deletion. */
 export function createDeletion(
-  { database, ids, sources, destinations, owing, claims }: WriterContext,
+  { database, ids, sources, destinations, owing, claims, seed }: WriterContext,
   { id, userIds, sourceIds, suppress, atMs, targets }: DeletionDraft,
 ) {
   // Messages that were accepted before this are purged. Later ones are dropped only by suppression.
@@ -38,15 +40,23 @@ export function createDeletion(
     'INSERT INTO deletion_targets (deletion, user_id, source, destination, origin) VALUES (?, ?, ?, ?, ?)',
   )
   const held: { id: number; claim: number; destinationId: string }[] = []
-  for (const [at, { destinationIds, userIds: told }] of targets.entries()) {
+  for (const [at, target] of targets.entries()) {
+    const { destinationIds, userIds: told } = target
     if (destinationIds.length === 0) continue
+    const keyOf = deleteKeys(target, seed)
     const source = nums[at] as number
     const destinationNums = destinationIds.map((destinationId) => destinations.num(destinationId) as number)
     for (const userId of told) {
-      const { segment, routes, body, shipments } = deleteMessage(() => ids.next(), userId, destinationNums, atMs)
+      const { segment, routes, body, shipments } = deleteMessage(
+        () => ids.next(),
+        userId,
+        destinationNums,
+        atMs,
+        (destination, message) => keyOf(destinationIds[destinationNums.indexOf(destination)] as string, message),
+      )
       insertSegment.run(segment, source, atMs, routes, NO_KEYS, body)
-      for (const [nth, { origin, destination, parts }] of shipments.entries()) {
-        owing.insert(destination, origin, 1, parts)
+      for (const [nth, { origin, destination, parts, part }] of shipments.entries()) {
+        owing.insert(destination, origin, 1, parts, part !== null)
         insertTarget.run(num, userId, source, destination, origin)
         held.push({ id: origin, claim: claims.claim(origin), destinationId: destinationIds[nth] as string })
       }
@@ -73,7 +83,7 @@ export class Purges {
    * The first step of a request with suppression moves the end of its purge to now. By then, new messages of the users
    * are dropped, so every message that was being written when the request was made has been stored.
    */
-  async step(deletion: number): Promise<{ over: boolean; end: number }> {
+  async step(deletion: number, atMs: number): Promise<{ over: boolean; end: number }> {
     const { rows, ids } = this.#context
     const [row] = rows.all<{ cursor: number; suppress: number }>('SELECT purge_cursor AS cursor, suppress FROM deletions WHERE num = ?', [
       deletion,
@@ -95,6 +105,7 @@ export class Purges {
       if (users && possible.length > 0) purged.push(...this.#purgeSegment(seq, possible, users.ids))
     }
     await purgeAttempts(attemptTextRows(this.#context.rows), purged)
+    await forgetHeads(orderChanges(this.#context), purged, atMs)
     const count = purged.reduce((sum, { indexes }) => sum + indexes.length, 0)
     const over = segments.length < SEGMENTS_PER_STEP
     const cursor = over ? purge.end : (segments.at(-1)?.seq ?? purge.end)

@@ -4,32 +4,44 @@
 
 import type { StatementSync } from 'node:sqlite'
 import { type LetterContent, letterContent } from '../../delivery/dead-letters.ts'
+import { keyChanges, withoutSkipped } from '../../delivery/key-changes.ts'
 import { type AttemptDoc, writeProgress } from '../../encoding/attempt-doc.ts'
 import type { Seed } from '../../encoding/fingerprint.ts'
 import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encoding/settlement.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { INTEGRATION_STATE, stateDocuments } from '../../port/integration-state.ts'
 import { hasUserData } from '../../port/without-deleted.ts'
-import type { Settlement, ShipmentDraft } from '../../store.ts'
+import type { KeyChange, Settlement, Shipment, ShipmentDraft } from '../../store.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import type { RowIds } from '../schema/row-ids.ts'
 import type { Rows } from '../schema/rows.ts'
 import type { Claims } from './claims.ts'
 import type { Ledger } from './group-counts.ts'
+import type { OrderKeys } from './order-keys.ts'
 import { LetterWriter, type OwedShipments } from './owed-shipments.ts'
+import { CLASS, placeOf } from './row-classes.ts'
 
 export interface SettleCommand {
   destinationId: string
-  done: readonly { id: number; claim: number; attempt: number; dueAtMs: number }[]
+  done: readonly SettledRow[]
   /** `before` and `count`: the number of deliveries before and after this settlement. */
-  kept: readonly { id: number; claim: number; attempt: number; dueAtMs: number; before: number; count: number; parts: string }[]
+  kept: readonly (SettledRow & { before: number; count: number; parts: string })[]
   remaining: readonly ShipmentDraft[]
   records: readonly RecordRow<number>[]
   letters: readonly LetterContent[]
   /** What an integration keeps, as documents. */
   state: readonly { key: string; atMs: number; doc: string }[]
+  /** What changes about keys, and when. */
+  keys: readonly KeyChange[]
   /** The last deletion request that it was checked against; null if it contains no data of users. */
   deletion: number | null
+}
+
+interface SettledRow {
+  id: number
+  claim: number
+  class: number
+  due: number
 }
 
 /** Converts a settlement to a command for the writing thread. Runs on the main thread. */
@@ -38,24 +50,29 @@ export function settleCommand(settlement: Settlement, seed: Seed, deletion: numb
   assertBalanced(settlement)
   return {
     destinationId,
-    done: done.map(({ id, claim, attempt, dueAtMs }) => ({ id: id as number, claim, attempt, dueAtMs })),
+    done: done.map(settledRow),
     kept: kept.map(({ shipment, parts }) => {
-      const { id, claim, attempt, dueAtMs } = shipment
-      return { id: id as number, claim, attempt, dueAtMs, before: countOf(shipment), count: countOf({ parts }), parts: storedParts(parts) }
+      const { id, claim, class: type, due } = settledRow(shipment)
+      return { id, claim, class: type, due, before: countOf(shipment), count: countOf({ parts }), parts: storedParts(parts) }
     }),
     remaining,
     records: settlement.records.map(recordRow<number>),
     letters: letters.map((some) => letterContent(some, seed)),
     state: stateDocuments(destinationId, state),
+    keys: keyChanges(settlement),
     deletion: hasUserData(settlement) ? deletion : null,
   }
 }
 
+function settledRow({ id, claim, ...shipment }: Shipment): SettledRow {
+  return { id: id as number, claim, ...placeOf(shipment) }
+}
+
 /**
- * The statements for first attempts and for retries. The class is written into the statement: if it were a parameter, SQLite would prepare the
+ * The statements for each class of rows. The class is written into the statement: if it were a parameter, SQLite would prepare the
  * statement again after every binding, because the partial index on retries might apply. That took 17 µs per shipment.
  */
-type ByClass = readonly [fresh: StatementSync, retry: StatementSync]
+type ByClass = readonly StatementSync[]
 
 interface Parts {
   rows: Rows
@@ -64,6 +81,7 @@ interface Parts {
   owing: OwedShipments
   claims: Claims
   duplicates: Duplicates
+  orderKeys: OrderKeys
 }
 
 export class SettleWriter {
@@ -83,13 +101,13 @@ export class SettleWriter {
     this.#parts = parts
     this.#letters = new LetterWriter(parts)
     const { database } = parts.rows
-    const byClass = (sql: (is: string) => string): ByClass => [database.prepare(sql('class = 0')), database.prepare(sql('class = 1'))]
+    const byClass = (sql: (is: string) => string): ByClass => Object.values(CLASS).map((type) => database.prepare(sql(`class = ${type}`)))
     this.#delete = byClass((is) => `DELETE FROM shipments WHERE destination = ? AND ${is} AND due = ? AND id = ? RETURNING count`)
     this.#keep = byClass(
       (is) => `UPDATE shipments SET count = ?, parts = ? WHERE destination = ? AND ${is} AND due = ? AND id = ? AND count = ?`,
     )
     this.#insert = database.prepare(
-      'INSERT INTO shipments (destination, class, due, id, count, attempt, first_attempt, unit, replay, urls, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO shipments (destination, class, due, id, count, attempt, first_attempt, unit, replay, urls, parts, ord) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     )
     this.#insertAttempt = database.prepare(
       'INSERT INTO attempts (id, origin, destination, segment, at, attempt, replay, delivered, failed, expired, cancelled, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
@@ -105,8 +123,8 @@ export class SettleWriter {
    * Returns null, or the last deletion request if the settlement was not checked against it. Then nothing is written: this thread orders
    * deletions and settlements, so a purge covers everything that was written before its request, and nothing of its users is written later.
    */
-  settle({ destinationId, done, kept, remaining, records, letters, state, deletion }: SettleCommand): number | null {
-    const { rows, claims } = this.#parts
+  settle({ destinationId, done, kept, remaining, records, letters, state, keys, deletion }: SettleCommand): number | null {
+    const { rows, claims, orderKeys } = this.#parts
     if (deletion !== null) {
       const { num } = this.#lastDeletion.get() as { num: number | null }
       if (num !== null && num > deletion) return num
@@ -117,34 +135,44 @@ export class SettleWriter {
     for (const { id, claim } of [...done, ...kept]) {
       if (!claims.isCurrent(id, claim)) throw new Error(`shipment ${id} is not held under claim ${claim}`)
     }
-    for (const { id, attempt, dueAtMs } of done) {
-      const row = this.#delete[attempt > 0 ? 1 : 0].get(destination, attempt > 0 ? dueAtMs : 0, id) as { count: number } | undefined
+    for (const { id, class: type, due } of done) {
+      const row = this.#delete[type]?.get(destination, due, id) as { count: number } | undefined
       if (row === undefined) throw new Error(`shipment ${id} does not exist`)
+      if (type === CLASS.waiting) orderKeys.left(destination, due, row.count)
       owed += row.count
       this.#ended.push(id)
     }
-    for (const { id, attempt, dueAtMs, before, count, parts } of kept) {
-      const { changes } = this.#keep[attempt > 0 ? 1 : 0].run(count, parts, destination, attempt > 0 ? dueAtMs : 0, id, before)
+    for (const { id, class: type, due, before, count, parts } of kept) {
+      const changes = this.#keep[type]?.run(count, parts, destination, due, id, before).changes
       if (changes !== 1) throw new Error(`shipment ${id} with ${before} deliveries does not exist`)
+      if (type === CLASS.waiting) orderKeys.left(destination, due, before - count)
       owed += before - count
     }
-    for (const draft of remaining) owed -= this.insertShipment(destination, draft)
+    for (const draft of remaining) owed -= this.#insertRemaining(destination, draft, records[0]?.atMs ?? 0)
     for (const record of records) owed -= this.insertRecord(destination, record)
     if (owed !== 0) throw new Error(`unbalanced settlement for ${destinationId}: ${owed} deliveries would have no state`)
+    if (keys.length > 0) orderKeys.change(destination, keys, records[0]?.atMs ?? 0)
     for (const some of letters) this.#letters.insert(some)
     for (const { key, atMs, doc } of state) this.#putState.run(key, atMs, doc)
     return null
   }
 
+  /** Returns the number of deliveries. Those that an operator has ended meanwhile are not attempted again. */
+  #insertRemaining(destination: number, draft: ShipmentDraft, atMs: number): number {
+    if (draft.order?.row !== 'head') return this.insertShipment(destination, draft)
+    const left = withoutSkipped(draft, atMs, (key) => this.#parts.orderKeys.isSkipped(destination, key))
+    const ended = left.records.reduce((sum, record) => sum + this.insertRecord(destination, recordRow(record)), 0)
+    return ended + (left.draft === null ? 0 : this.insertShipment(destination, left.draft))
+  }
+
   /** Returns the number of deliveries in the shipment. */
   insertShipment(destination: number, draft: ShipmentDraft): number {
     const count = countOf(draft)
-    const retry = draft.attempt > 0
+    const { class: type, due } = placeOf(draft)
     this.#insert.run(
       destination,
-      retry ? 1 : 0,
-      // Rounded up, so that no retry is early. Backoff gives fractions of milliseconds, and the column is an integer.
-      retry ? Math.ceil(draft.dueAtMs) : 0,
+      type,
+      due,
       this.#parts.ids.next(),
       count,
       draft.attempt,
@@ -153,6 +181,7 @@ export class SettleWriter {
       draft.replay ? 1 : 0,
       writeProgress(draft.progress),
       storedParts(draft.parts),
+      (draft.order?.ord as number | undefined) ?? null,
     )
     return count
   }

@@ -12,6 +12,7 @@ import { Rows } from '../schema/rows.ts'
 import { readSetting } from '../schema/settings.ts'
 import { Claims } from './claims.ts'
 import { Ledger, SourceCounts } from './group-counts.ts'
+import { OrderKeys } from './order-keys.ts'
 import { OwedShipments } from './owed-shipments.ts'
 import { Retention } from './retention.ts'
 import { SettleWriter } from './write-settle.ts'
@@ -42,7 +43,8 @@ export function openWriterContext({ path, dedupMs }: WriterOptions) {
   const owing = new OwedShipments(rows, ledger)
   const counts = new SourceCounts(database)
   const claims = new Claims()
-  const settler = new SettleWriter({ rows, ids, ledger, owing, claims, duplicates })
+  const orderKeys = new OrderKeys(rows)
+  const settler = new SettleWriter({ rows, ids, ledger, owing, claims, duplicates, orderKeys })
   const retention = new Retention(rows, duplicates, ids)
   /** Every part whose state in memory must be undone at a rollback. */
   const transactionListeners: TransactionListener[] = [ledger, counts, duplicates, settler, claims, retention, sources, destinations]
@@ -59,6 +61,7 @@ export function openWriterContext({ path, dedupMs }: WriterOptions) {
     owing,
     counts,
     claims,
+    orderKeys,
     settler,
     retention,
     transactionListeners,

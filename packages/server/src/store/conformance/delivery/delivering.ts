@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Settlement, Shipment } from '../store.ts'
+import type { Settlement, Shipment } from '../../store.ts'
 import {
   accept,
   claim,
@@ -19,7 +19,7 @@ import {
   settlementOf,
   track,
   tracks,
-} from './fixtures.ts'
+} from '../fixtures.ts'
 
 export function delivering({ store, reopen }: StoreFixture): void {
   test('shipments in the store are claimed in the order in which they were accepted, once each', async () => {

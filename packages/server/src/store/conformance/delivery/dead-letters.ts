@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ClaimedShipment, DeadLetters, Settlement, Store } from '../store.ts'
+import type { ClaimedShipment, DeadLetters, Settlement, Store } from '../../store.ts'
 import {
   accept,
   allPages,
@@ -23,7 +23,7 @@ import {
   track,
   tracks,
   until,
-} from './fixtures.ts'
+} from '../fixtures.ts'
 
 /** The settlement with a dead letter to `to` for each delivery that failed or expired. */
 export function withLetters(settlement: Settlement, claimed: readonly ClaimedShipment[], to: string): Settlement {

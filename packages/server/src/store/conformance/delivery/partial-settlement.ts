@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ClaimedShipment, ReplayJob, Settlement, Shipment, Store } from '../store.ts'
+import type { ClaimedShipment, ReplayJob, Settlement, Shipment, Store } from '../../store.ts'
 import {
   accept,
   claim,
@@ -21,8 +21,8 @@ import {
   track,
   tracks,
   until,
-} from './fixtures.ts'
-import { ended, matching, replayAll } from './replays/replay-fixtures.ts'
+} from '../fixtures.ts'
+import { ended, matching, replayAll } from '../replays/replay-fixtures.ts'
 
 /** By the last number of its id. */
 function byIndex(...fates: Fate[]): (delivery: string) => Fate {

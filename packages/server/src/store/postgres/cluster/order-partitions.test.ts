@@ -1,0 +1,93 @@
+// How soon partitions of ordered destinations move when nodes join and end. e2e/cluster/order.test.ts has nodes that are killed while they deliver.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PARTITIONS } from '../../../model/order/order-key.ts'
+import { newDestination, newSource, until } from '../../conformance/fixtures.ts'
+import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
+import { openAt } from '../fixtures/temp-store.ts'
+import type { PostgresStore } from '../store.ts'
+
+/** So long that nothing in these tests happens because a lease has expired. */
+const LEASE_MS = 600_000
+const MOVES_WITHIN_MS = 2_000
+/** A move takes about so many steps of which each waits for a timer or the server, on a busy machine as long as the longest wait of the test itself. */
+const STEPS = 8
+const TICK_MS = 20
+/** The holder of a node that has a row but no process. */
+const ENDED = 4_000
+
+let database: TestDatabase
+const open: PostgresStore[] = []
+
+before(async () => {
+  database = await createDatabase()
+})
+after(async () => {
+  await Promise.all(open.map((store) => store.close()))
+  await database.drop()
+})
+
+async function node(name: string): Promise<PostgresStore> {
+  const store = await openAt(database.url, { nodeName: name, leaseMs: LEASE_MS })
+  open.push(store)
+  return store
+}
+
+async function partitionsOf(holder: string | number): Promise<number> {
+  const sql = 'SELECT count(*)::integer AS count FROM switchyard.order_partitions WHERE owner = $1'
+  const [row] = await database.query<{ count: number }>(sql, [holder])
+  return row?.count ?? 0
+}
+
+/** Waits until this node owns so many partitions, and checks that it took no longer than 2 s, as far as the machine was not busy. */
+async function assertMoves({ membership }: PostgresStore, wanted: number, what: string): Promise<void> {
+  const sinceMs = performance.now()
+  const waiting = { isOver: false, longestMs: 0 }
+  const watch = (async () => {
+    while (!waiting.isOver) {
+      const tickMs = performance.now()
+      await sleep(TICK_MS)
+      await database.query('SELECT 1')
+      waiting.longestMs = Math.max(waiting.longestMs, performance.now() - tickMs - TICK_MS)
+    }
+  })()
+  await until(
+    () => partitionsOf(membership.holder),
+    (count) => count === wanted,
+    what,
+  )
+  const tookMs = performance.now() - sinceMs
+  waiting.isOver = true
+  await watch
+  const mostMs = MOVES_WITHIN_MS + STEPS * waiting.longestMs
+  assert.ok(tookMs <= mostMs, `${what} after ${Math.round(tookMs)} ms instead of ${Math.round(mostMs)} ms`)
+}
+
+test('partitions move within two seconds when a node joins, and when one has ended', async () => {
+  const one = await node('one')
+  const { id: sourceId } = await newSource(one)
+  await newDestination(one, sourceId, { order: { by: 'user', onFailure: 'skip', maxWaiting: 10_000 } })
+  await until(
+    () => partitionsOf(one.membership.holder),
+    (count) => count === PARTITIONS,
+    'the first node owns all partitions',
+  )
+  const two = await node('two')
+  await assertMoves(two, PARTITIONS / 2, 'a node that joins owns half of the partitions')
+  assert.equal(await partitionsOf(one.membership.holder), PARTITIONS / 2)
+
+  await two.close()
+  open.splice(open.indexOf(two), 1)
+  await assertMoves(one, PARTITIONS, 'the other node owns all partitions when one has stopped')
+
+  // A node with partitions whose lock is free, because its process was killed.
+  await database.query(
+    `WITH node AS (INSERT INTO switchyard.nodes (num, holder, name, version, expires_at, doc)
+       VALUES (7, ${ENDED}, 'ended', '', now() + interval '1 hour', json_build_object('configuration', 0, 'lockedIn', pg_postmaster_start_time()::text)))
+     UPDATE switchyard.order_partitions SET owner = ${ENDED} WHERE part < 8`,
+  )
+  assert.equal(await partitionsOf(ENDED), PARTITIONS / 2)
+  await assertMoves(one, PARTITIONS, 'the other node owns all partitions when the process of one has ended')
+})

@@ -1,0 +1,443 @@
+// Claims shipments whose messages are delivered in order: of the partitions that this node owns, heads by due time, new shipments in the order of
+// acceptance, and what waits behind others of keys that are draining. Messages of keys that are not free are moved behind those that wait.
+// model/order/order-book.ts does the same in memory.
+//
+// A claim whose answer was lost may have been committed. Before the next one, the rows that this node holds only in the database are released: they
+// must be claimed again before later messages of their keys.
+
+import type { OrderKey } from '../../../model/order/order-key.ts'
+import { partitionOf } from '../../../model/order/order-key.ts'
+import { keysOf, splitWaiting } from '../../delivery/ordered-shipments.ts'
+import { countOf } from '../../encoding/settlement.ts'
+import { owedPart, type StoredPart, storedParts } from '../../encoding/stored-parts.ts'
+import {
+  type ClaimedShipment,
+  type CrowdedHead,
+  type OrderedClaim,
+  type OrderedClaimRequest,
+  type OrderedPlace,
+  type Part,
+  StoreUnavailable,
+} from '../../store.ts'
+import type { OrderPartitions } from '../cluster/order-partitions.ts'
+import type { MessageContext } from '../cluster/store-context.ts'
+import { int8s } from '../session/binary-arrays.ts'
+import { PostgresUnavailable, type Value } from '../session/connection.ts'
+import type { Ask } from '../session/database.ts'
+import { plainColumns, statement } from '../session/row-parameters.ts'
+import { attemptsOf } from '../tables/ordered-rows.ts'
+import { lockForClaim, lockOwners } from '../tables/partition-owners.ts'
+import type { Claiming } from './claiming.ts'
+import type { ShipmentRow } from './shipment-row.ts'
+
+interface OrderedRow extends Omit<ShipmentRow, 'ord' | 'order'> {
+  ord: number
+  part: number
+  key: OrderKey | null
+}
+
+interface Found {
+  claimed: OrderedRow[]
+  more: boolean
+  nextHeadAtMs: number | null
+}
+
+const NOTHING: OrderedClaim = { shipments: [], more: false, nextHeadAtMs: null }
+const ROW =
+  's.id::text AS id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts, s.ord, s.partition AS part, s.key'
+
+/** The partitions that this node owns, and which of them must wait for the requests of a dead node; and whether the destination has keys that are not free. */
+const PARTS = {
+  name: 'order-parts',
+  text: `SELECT p.part, coalesce(w.started_until - (extract(epoch FROM clock_timestamp()) * 1000)::bigint, -1e15::bigint) AS "startedForMs",
+      EXISTS (SELECT FROM order_keys k WHERE k.destination = $2) AS "hasKeys",
+      EXISTS (SELECT FROM nodes WHERE holder = $1) AS alive
+    FROM order_partitions p LEFT JOIN order_waits w ON w.destination = $2 AND w.part = p.part
+    WHERE p.owner = $1 AND p.part = ANY ($3::integer[]) ORDER BY p.part`,
+}
+
+const HEADS = {
+  name: 'order-heads',
+  text: `SELECT h.* FROM unnest($2::integer[]) AS p (part) CROSS JOIN LATERAL (SELECT ${ROW} FROM shipments s
+    WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = $1 AND s.partition = p.part AND s.due <= $3 ORDER BY s.due, s.id LIMIT $4) h`,
+}
+
+const NEXT_HEAD = {
+  name: 'order-next-head',
+  text: `SELECT min(h.due) AS due FROM unnest($2::integer[]) AS p (part) CROSS JOIN LATERAL (SELECT s.due FROM shipments s
+    WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = $1 AND s.partition = p.part AND s.due > $3 ORDER BY s.due, s.id LIMIT 1) h`,
+}
+
+/** The first of all partitions together. With a backlog, each partition alone has as many as are wanted, and most of these would be read for nothing. */
+const FRESH = {
+  name: 'order-fresh',
+  text: `SELECT ${ROW} FROM shipments s WHERE s.holder < 1 AND s.id = ANY (ARRAY(
+    SELECT f.id FROM unnest($2::integer[]) AS p (part) CROSS JOIN LATERAL (SELECT n.id, n.ord FROM shipments n
+      WHERE n.holder < 1 AND n.attempt = -1 AND n.key IS NULL AND n.destination = $1 AND n.partition = p.part ORDER BY n.ord, n.id LIMIT $3) f
+    ORDER BY f.ord, f.id LIMIT $3))`,
+}
+
+/** Of each key that is draining, what is before the first new shipment of its partition that was not reached. */
+const DRAINING = {
+  name: 'order-draining',
+  text: `SELECT w.* FROM order_keys k JOIN unnest($2::integer[], $3::bigint[]) AS p (part, frontier) ON p.part = k.key % 16
+    CROSS JOIN LATERAL (SELECT ${ROW} FROM shipments s
+      WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NOT NULL AND s.destination = $1 AND s.key = k.key AND s.ord < p.frontier
+      ORDER BY s.key, s.ord, s.id LIMIT $4) w
+    WHERE k.destination = $1 AND k.state = 'draining' LIMIT $4`,
+}
+
+const LOCK_KEYS = {
+  name: 'order-lock-keys',
+  // Settlements lock keys in the same order.
+  text: 'SELECT key FROM order_keys WHERE destination = $1 AND key = ANY ($2::bigint[]) ORDER BY key FOR UPDATE',
+}
+
+const CLAIM = {
+  name: 'order-claim',
+  text: 'UPDATE shipments SET holder = $1, claim = claim + 1 WHERE holder = 0 AND id = ANY ($2::bigint[]) RETURNING id::text AS id, claim',
+}
+
+const MOVED = plainColumns({
+  id: 'bigint',
+  count: 'integer',
+  bytes: 'integer',
+  parts: 'text',
+  ord: 'bigint',
+  partition: 'integer',
+  key: 'bigint',
+})
+
+const MOVE = statement({
+  name: 'order-move',
+  parameters: { destination: 'value', moved: MOVED, kept: plainColumns({ id: 'bigint', count: 'integer', parts: 'text' }), gone: 'value' },
+  text: ({ destination, moved, kept, gone }) => `
+WITH added AS (
+  INSERT INTO shipments (destination, attempt, ${moved.names}) SELECT ${destination}, -1, m.* FROM ${moved.as('m')} RETURNING key, count
+), kept AS (
+  UPDATE shipments s SET count = k.count, parts = k.parts FROM ${kept.as('k')} WHERE s.holder = 0 AND s.id = k.id RETURNING s.id
+), gone AS (
+  DELETE FROM shipments WHERE holder = 0 AND id = ANY (${gone}::bigint[]) RETURNING id
+), keys AS (
+  UPDATE order_keys k SET waiting = k.waiting + a.count FROM (SELECT key, sum(count) AS count FROM added GROUP BY key) a
+  WHERE k.destination = ${destination} AND k.key = a.key RETURNING k.key
+)
+SELECT CASE WHEN (SELECT count(*) FROM kept) + (SELECT count(*) FROM gone) <> cardinality(${kept.array('id')}) + cardinality(${gone}::bigint[])
+  THEN refuse('changed meanwhile') END AS refused`,
+})
+
+/**
+ * Heads that end without another attempt may be of partitions that other nodes own: nothing is sent. Work that a dead node had in flight is attempted
+ * once before it may end so.
+ */
+const WAS_IN_FLIGHT = `EXISTS (SELECT FROM order_waits w WHERE w.destination = h.destination AND w.part = h.partition
+  AND w.started_until > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 3600000)`
+const CLAIM_HEADS = (which: string): string => `UPDATE shipments s SET holder = $1, claim = s.claim + 1
+  WHERE s.holder = 0 AND EXISTS (SELECT FROM nodes WHERE holder = $1) AND s.id = ANY (ARRAY(
+    SELECT h.id FROM ${which} AND NOT ${WAS_IN_FLIGHT} LIMIT $4 FOR UPDATE OF h SKIP LOCKED))
+  RETURNING ${ROW}`
+const OVERDUE_HEADS = {
+  name: 'order-overdue',
+  text: CLAIM_HEADS('shipments h WHERE h.holder < 1 AND h.attempt < -1 AND h.destination = $2 AND h.first_attempt <= $3'),
+}
+const CROWDED_HEADS = {
+  name: 'order-crowded',
+  // The second condition on the number of waiting messages is that of the index.
+  text: CLAIM_HEADS(`order_keys k JOIN shipments h ON h.destination = k.destination AND h.due = k.due
+    WHERE k.destination = $2 AND k.waiting > $3 AND k.waiting > 99 AND k.state = 'waiting' AND h.holder < 1 AND h.attempt < -1
+      AND h.partition = ANY (ARRAY(SELECT generate_series(0, 15))) AND strpos(h.parts, k.origin::text) > 0`),
+}
+
+export class OrderedClaiming {
+  readonly #context: MessageContext
+  readonly #claiming: Claiming
+  readonly #partitions: OrderPartitions
+  /** Destinations of which a claim may have been committed although its answer was lost. */
+  readonly #uncertain = new Set<string>()
+  /** Destinations that had ordered shipments. The setting may be removed while there are some. */
+  readonly #seen = new Set<string>()
+
+  constructor(context: MessageContext, claiming: Claiming, partitions: OrderPartitions) {
+    this.#context = context
+    this.#claiming = claiming
+    this.#partitions = partitions
+  }
+
+  /** Whether the destination has, or had, ordered shipments. */
+  isOrdered(destinationId: string): boolean {
+    return this.#seen.has(destinationId) || this.#context.configuration().destinations.get(destinationId)?.order != null
+  }
+
+  async claim(request: OrderedClaimRequest): Promise<OrderedClaim> {
+    const { destinationId } = request
+    const { idMap, membership, fast } = this.#context
+    const destination = idMap.num('destinations', destinationId)
+    if (destination === undefined || this.#partitions.claimable.length === 0) return NOTHING
+    if (!this.isOrdered(destinationId) && !(await this.#hasRows(destination))) return NOTHING
+    await this.#claiming.released
+    const { holder } = membership
+    if (this.#uncertain.has(destinationId)) await this.#releaseUncertain(destinationId, destination, holder)
+    let found: Found
+    try {
+      found = await fast.transaction((ask) => this.#find(ask, request, destination, holder))
+    } catch (error) {
+      if (error instanceof PostgresUnavailable && error.mayHaveCommitted) this.#uncertain.add(destinationId)
+      throw (error as { code?: string }).code === 'SY001' ? new StoreUnavailable((error as Error).message, { cause: error }) : error
+    }
+    const { claimed, more, nextHeadAtMs } = found
+    if (claimed.length > 0) this.#seen.add(destinationId)
+    this.#claiming.assertHolder(holder)
+    for (const { id, claim, bytes } of claimed) this.#claiming.hold(id, claim, bytes)
+    const shipments = await this.#claiming.filled(claimed.map(shipmentRow), destinationId)
+    return { shipments, more, nextHeadAtMs }
+  }
+
+  /** Called a few times a second. Returns the destinations that have work in the partitions of this node, which other nodes may have accepted. */
+  async withWork(): Promise<string[]> {
+    const parts = this.#partitions.claimable
+    const ids: string[] = []
+    for (const { id, enabled, paused } of this.#context.configuration().destinations.values())
+      if (enabled && !paused && this.isOrdered(id)) ids.push(id)
+    if (parts.length === 0 || ids.length === 0) return []
+    const nums = ids.map((id) => this.#context.idMap.num('destinations', id) ?? '0')
+    const { rows } = await this.#context.fast.query<{ place: number }>(
+      {
+        name: 'order-poll',
+        text: `SELECT d.place FROM unnest($1::bigint[]) WITH ORDINALITY AS d (destination, place)
+          WHERE EXISTS (SELECT FROM unnest($2::integer[]) AS p (part) WHERE EXISTS (SELECT FROM shipments s
+            WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NULL AND s.destination = d.destination AND s.partition = p.part))
+          -- The head of several partitions was delivered by another node, or an operator asked another node to go on with the key.
+          OR EXISTS (SELECT FROM order_keys k WHERE k.destination = d.destination AND k.state = 'draining' AND k.key % 16 = ANY ($2::integer[]))
+          OR EXISTS (SELECT FROM unnest($2::integer[]) AS p (part) WHERE EXISTS (SELECT FROM shipments s
+            WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = d.destination AND s.partition = p.part AND s.due <= 0))`,
+      },
+      [int8s(nums), parts],
+    )
+    return rows.map(({ place }) => ids[place - 1] as string)
+  }
+
+  /** Heads whose first attempt was before a time. */
+  async claimOverdue(destinationId: string, firstAttemptBeforeMs: number, limit: number): Promise<ClaimedShipment[]> {
+    const destination = this.#context.idMap.num('destinations', destinationId)
+    if (destination === undefined || limit <= 0 || !this.isOrdered(destinationId)) return []
+    return this.#claimHeads(OVERDUE_HEADS, destinationId, [destination, Math.floor(firstAttemptBeforeMs), limit])
+  }
+
+  async claimCrowded(destinationId: string, maxWaiting: number, limit: number): Promise<CrowdedHead[]> {
+    const destination = this.#context.idMap.num('destinations', destinationId)
+    if (destination === undefined) return []
+    const claimed = await this.#claimHeads(CROWDED_HEADS, destinationId, [destination, maxWaiting, limit])
+    const keys = claimed.flatMap(({ shipment }) => keysOf(shipment.parts))
+    const { rows } = await this.#context.fast.query<{ key: OrderKey }>(
+      "SELECT key FROM order_keys WHERE destination = $1 AND key = ANY ($2::bigint[]) AND waiting > $3 AND state = 'waiting'",
+      [destination, int8s(keys), maxWaiting],
+    )
+    const crowded = new Set(rows.map(({ key }) => key))
+    return claimed.map((one) => ({ claimed: one, keys: new Set(keysOf(one.shipment.parts).filter((key) => crowded.has(key))) }))
+  }
+
+  async #claimHeads(statement: { name: string; text: string }, destinationId: string, values: Value[]): Promise<ClaimedShipment[]> {
+    await this.#claiming.released
+    const { holder } = this.#context.membership
+    const { rows } = await this.#context.fast.query<OrderedRow>(statement, [holder, ...values])
+    this.#claiming.assertHolder(holder)
+    for (const { id, claim, bytes } of rows) this.#claiming.hold(id, claim, bytes)
+    return this.#claiming.filled(rows.map(shipmentRow), destinationId)
+  }
+
+  fenced(): void {
+    this.#uncertain.clear()
+  }
+
+  /** Whether there are ordered shipments of a destination without the setting `order`. */
+  async #hasRows(destination: string): Promise<boolean> {
+    const text = 'SELECT 1 FROM shipments WHERE holder < 1 AND attempt < 0 AND destination = $1 LIMIT 1'
+    return (await this.#context.fast.query({ name: 'order-any', text }, [destination])).count > 0
+  }
+
+  async #releaseUncertain(destinationId: string, destination: string, holder: string): Promise<void> {
+    await this.#context.fast.transaction(async (ask) => {
+      // Waits for the claim, if it is still in progress.
+      await lockOwners(ask)
+      const { rows } = await ask<{ id: string; claim: number }>(
+        'SELECT id::text AS id, claim FROM shipments WHERE holder = $1 AND destination = $2 AND attempt < 0',
+        [holder, destination],
+      )
+      const unknown = rows.filter(({ id, claim }) => !this.#claiming.holds(id, claim)).map(({ id }) => id)
+      await ask('UPDATE shipments SET holder = 0 WHERE holder = $1 AND id = ANY ($2::bigint[])', [holder, int8s(unknown)])
+    })
+    this.#uncertain.delete(destinationId)
+  }
+
+  async #find(ask: Ask, request: OrderedClaimRequest, destination: string, holder: string): Promise<Found> {
+    const { nowMs, maxHeads, maxWaiting, maxFresh, maxBytes, destinationId } = request
+    await lockForClaim(ask)
+    const { rows } = await ask<{ part: number; startedForMs: number; hasKeys: boolean; alive: boolean }>(PARTS, [
+      holder,
+      destination,
+      this.#partitions.claimable,
+    ])
+    if (rows.some(({ alive }) => !alive)) throw new StoreUnavailable('this node was declared dead')
+    const timeoutMs = this.#context.configuration().destinations.get(destinationId)?.timeoutMs ?? 0
+    const waits = rows.map(({ startedForMs }) => startedForMs + timeoutMs).filter((waitMs) => waitMs > 0)
+    const parts = rows.filter(({ startedForMs }) => startedForMs + timeoutMs <= 0).map(({ part }) => part)
+    const afterWait = waits.length === 0 ? null : nowMs + Math.min(...waits)
+    if (parts.length === 0) return { claimed: [], more: false, nextHeadAtMs: afterWait }
+    const taking = new Taking(maxBytes)
+    const nextHead = await this.#takeHeads(ask, destination, parts, Math.floor(nowMs), maxHeads, taking)
+    const isKeyed = rows[0]?.hasKeys ?? false
+    const frontiers = await this.#takeFresh(ask, destination, parts, maxFresh, isKeyed, taking)
+    const hasMoreFresh = maxFresh > 0 && [...frontiers.values()].some((ord) => ord !== NO_FRONTIER)
+    const hasMoreWaiting = isKeyed && (await takeDraining(ask, destination, frontiers, maxWaiting, taking))
+    const { rows: claims } = await ask<{ id: string; claim: number }>(CLAIM, [holder, int8s(taking.rows.map(({ id }) => id))])
+    const byId = new Map(claims.map(({ id, claim }) => [id, claim]))
+    const claimed = taking.rows.flatMap((row) => {
+      const claim = byId.get(row.id)
+      return claim === undefined ? [] : [{ ...row, claim }]
+    })
+    const next = [nextHead, afterWait].filter((atMs) => atMs !== null)
+    return { claimed, more: hasMoreFresh || hasMoreWaiting, nextHeadAtMs: next.length === 0 ? null : Math.min(...next) }
+  }
+
+  /** Returns when the first head that was not taken is due; null if there is none. */
+  async #takeHeads(ask: Ask, destination: string, parts: number[], now: number, most: number, taking: Taking): Promise<number | null> {
+    const { rows } = await ask<OrderedRow>(HEADS, [destination, parts, now, most + 1])
+    rows.sort((a, b) => a.due - b.due || byId(a, b))
+    for (const [at, row] of rows.entries()) if (at === most || !taking.take(row)) return row.due
+    const { rows: next } = await ask<{ due: number | null }>(NEXT_HEAD, [destination, parts, now])
+    return next[0]?.due ?? null
+  }
+
+  /** Returns for each partition the place of the first new shipment that was not reached. */
+  async #takeFresh(
+    ask: Ask,
+    destination: string,
+    parts: number[],
+    most: number,
+    isKeyed: boolean,
+    taking: Taking,
+  ): Promise<Map<number, number>> {
+    const { rows } = await ask<OrderedRow>(FRESH, [destination, parts, most + 1])
+    rows.sort((a, b) => a.ord - b.ord || byId(a, b))
+    // What was not read comes after what was.
+    const unread = rows.length > most ? (rows.at(-1) as OrderedRow).ord : NO_FRONTIER
+    const frontiers = new Map(parts.map((part) => [part, unread]))
+    const found = rows.slice(0, most)
+    const left = isKeyed ? await this.#moveWaiting(ask, destination, found) : new Map(found.map((row) => [row.id, row]))
+    for (const row of rows) {
+      const kept = left.get(row.id)
+      const isReached = found.includes(row) && (kept === undefined || taking.take(kept))
+      if (!isReached) frontiers.set(row.part, Math.min(frontiers.get(row.part) ?? NO_FRONTIER, row.ord))
+    }
+    return frontiers
+  }
+
+  /** Moves messages whose keys are not free behind those that wait. Returns what is left of the rows, by row id. */
+  async #moveWaiting(ask: Ask, destination: string, rows: readonly OrderedRow[]): Promise<Map<string, OrderedRow>> {
+    const stored = rows.map((row) => ({ row, parts: JSON.parse(row.parts) as StoredPart<string>[] }))
+    const keys = [...new Set(stored.flatMap(({ parts }) => parts.flatMap(([, , , own = []]) => own)))]
+    const { rows: locked } = await ask<{ key: OrderKey }>(LOCK_KEYS, [destination, int8s(keys)])
+    const waits = new Set(locked.map(({ key }) => key))
+    const left = new Map(rows.map((row) => [row.id, row]))
+    if (waits.size === 0) return left
+    const parsed = await this.#owedParts(ask, stored)
+    const moved: { id: string; count: number; bytes: number; parts: string; ord: number; partition: number; key: OrderKey }[] = []
+    const kept: { id: string; count: number; parts: string }[] = []
+    const gone: string[] = []
+    for (const { row, parts } of parsed) {
+      const { free, waiting } = splitWaiting(parts, (key) => !waits.has(key))
+      if (waiting.size === 0) continue
+      const { id, bytes, ord, part } = row
+      for (const [key, behind] of waiting)
+        moved.push({
+          id: this.#context.ids.next(),
+          count: countOf({ parts: behind }),
+          bytes,
+          parts: storedParts(behind),
+          ord,
+          partition: part,
+          key,
+        })
+      if (free.length === 0) {
+        gone.push(id)
+        left.delete(id)
+      } else {
+        const after = { count: countOf({ parts: free }), parts: storedParts(free) }
+        kept.push({ id, ...after })
+        left.set(id, { ...row, parts: after.parts })
+      }
+    }
+    if (moved.length > 0) await ask(MOVE, MOVE.values({ destination, moved, kept, gone: int8s(gone) }))
+    return left
+  }
+
+  /** Without duplicates, which are absent from the segment. */
+  async #owedParts(
+    ask: Ask,
+    stored: readonly { row: OrderedRow; parts: StoredPart<string>[] }[],
+  ): Promise<{ row: OrderedRow; parts: Part[] }[]> {
+    const seqs = [...new Set(stored.flatMap(({ parts }) => parts.map(([, segment]) => segment)))]
+    const { rows } = await ask<{ seq: string; absent: number[] | null }>(
+      { name: 'order-absent', text: 'SELECT seq, absent FROM segments WHERE seq = ANY ($1::bigint[])' },
+      [int8s(seqs)],
+    )
+    const absent = new Map(rows.map((segment) => [segment.seq, segment.absent]))
+    return stored.map(({ row, parts }) => ({ row, parts: parts.map((part) => owedPart(part, 0, absent.get(part[1]) ?? null)) }))
+  }
+}
+
+const NO_FRONTIER = Number.MAX_SAFE_INTEGER
+
+/** Returns whether there are more. */
+async function takeDraining(
+  ask: Ask,
+  destination: string,
+  frontiers: ReadonlyMap<number, number>,
+  most: number,
+  taking: Taking,
+): Promise<boolean> {
+  const { rows } = await ask<OrderedRow>(DRAINING, [destination, [...frontiers.keys()], int8s([...frontiers.values()]), most + 1])
+  rows.sort((a, b) => (a.key as OrderKey) - (b.key as OrderKey) || a.ord - b.ord || byId(a, b))
+  for (const [at, row] of rows.entries()) if (at === most || !taking.take(row)) return true
+  return false
+}
+
+/** Takes rows until their size exceeds a limit. A segment that several of them refer to is in memory once. */
+class Taking {
+  readonly rows: OrderedRow[] = []
+  #bytesLeft: number
+  readonly #segments = new Set<string>()
+
+  constructor(maxBytes: number) {
+    this.#bytesLeft = maxBytes
+  }
+
+  take(row: OrderedRow): boolean {
+    if (this.#bytesLeft < 0) return false
+    const segments = (JSON.parse(row.parts) as StoredPart<string>[]).map(([, segment]) => segment)
+    if (segments.some((segment) => !this.#segments.has(segment))) this.#bytesLeft -= row.bytes
+    for (const segment of segments) this.#segments.add(segment)
+    this.rows.push(row)
+    return true
+  }
+}
+
+function shipmentRow({ ord, part: _part, key, attempt, ...row }: OrderedRow): ShipmentRow {
+  const place: OrderedPlace = key !== null ? { row: 'waiting', ord, key } : { row: attempt === -1 ? 'fresh' : 'head', ord }
+  return { ...row, ord: 0, attempt: attemptsOf(attempt, row.first_attempt), order: place }
+}
+
+function byId(a: { id: string }, b: { id: string }): number {
+  return a.id < b.id ? -1 : 1
+}
+
+/** The columns of a shipment in the queue: its attempt, its place and its partition. */
+export function orderColumns({ attempt, order, parts }: { attempt: number; order?: OrderedPlace | undefined; parts: readonly Part[] }): {
+  attempt: number
+  ord: number | null
+  part: number | null
+} {
+  if (order === undefined) return { attempt, ord: null, part: null }
+  // A head may have keys of several partitions, if a batch had. The node that owns the first one attempts it again.
+  return { attempt: -1 - attempt, ord: order.ord as number, part: partitionOf(keysOf(parts)[0] as OrderKey) }
+}

@@ -1,0 +1,31 @@
+// The lock on the owners of partitions of ordered destinations, and what happens to the partitions of a node that was declared dead: see
+// cluster/order-partitions.ts.
+
+import { ADVISORY_LOCKS } from '../session/advisory-locks.ts'
+import type { Ask } from '../session/database.ts'
+
+/** How long after the last heartbeat a node may start ordered requests. Less than the lease, and more than two heartbeats that are late. */
+export const START_ORDERED_MS = 3_000
+
+/** No node owns partitions, or takes or gives back any, while a claim that has this lock is in progress. */
+export async function lockForClaim(ask: Ask): Promise<void> {
+  await ask('SELECT pg_advisory_xact_lock_shared($1)', [ADVISORY_LOCKS.order])
+}
+
+/** Waits for claims in progress, also those whose answer was lost. */
+export async function lockOwners(ask: Ask): Promise<void> {
+  await ask('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.order])
+}
+
+/** Takes the partitions from a node, which may start requests for some time. Must be called in the transaction that releases what it held, before that. */
+export async function freePartitions(ask: Ask, holder: string, startsForMs: number): Promise<void> {
+  await lockOwners(ask)
+  const { count } = await ask('UPDATE order_partitions SET owner = 0 WHERE owner = $1', [holder])
+  if (count === 0) return
+  await ask(
+    `INSERT INTO order_waits (destination, part, started_until)
+     SELECT DISTINCT destination, partition, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $2::integer FROM shipments WHERE holder = $1 AND attempt < 0
+     ON CONFLICT (destination, part) DO UPDATE SET started_until = greatest(order_waits.started_until, excluded.started_until)`,
+    [holder, startsForMs],
+  )
+}
