@@ -159,6 +159,11 @@ export class Delivery {
     }
   }
 
+  /** Loads everything that waits for a warehouse, without waiting until it is due. */
+  loadNow(destinationId: string): void {
+    this.#lanes.get(destinationId)?.waiting.loads?.loadNow()
+  }
+
   /** What `holdOf` returns may have changed. */
   holdsChanged(): void {
     for (const lane of this.#lanes.values()) lane.holdChanged()
@@ -174,7 +179,7 @@ export class Delivery {
     const lanes = this.#lanes
     const { store, memory, storeState } = this.#deps
     return {
-      reserve: (destinationId, bytes) => lanes.get(destinationId)?.waiting.reserve(bytes) ?? false,
+      reserve: (destinationId, bytes, messages) => lanes.get(destinationId)?.waiting.reserve(bytes, messages) ?? false,
       deliver: (claimed: ClaimedShipment) => {
         const lane = lanes.get(claimed.shipment.destinationId)
         if (lane) lane.waiting.deliver(claimed)
@@ -192,6 +197,9 @@ export class Delivery {
         for (const lane of lanes.values()) lane.waiting.dropMessages(isDeleted)
       },
       wake: (destinationId) => lanes.get(destinationId)?.waiting.wake(),
+      partitionsChanged: (change) => {
+        for (const lane of lanes.values()) lane.partitionsChanged(change)
+      },
       sharesChanged: () => {
         for (const lane of lanes.values()) lane.sharesChanged()
       },
@@ -222,6 +230,14 @@ export class Delivery {
       const { breaker, inFlight } = lane.state
       yield { destinationId, breaker, inFlight }
     }
+  }
+
+  /** Attempts the pending deliveries of a destination now instead of when they are due, until an attempt fails. False if it sends nothing. */
+  retryNow(destinationId: string): boolean {
+    const lane = this.#lanes.get(destinationId)
+    if (lane === undefined || lane.isHeld) return false
+    lane.retryNow()
+    return true
   }
 
   /** The health of a destination across all nodes. Success, latency and the requests in flight per URL are of this node only. */

@@ -190,3 +190,29 @@ test('a destination whose URLs are replaced while it fails counts as recovered',
   assert.deepEqual(rig.breakers, ['one open', 'one closed'])
   await rig.stop()
 })
+
+test('retrying now sends everything as soon as the receiver works, also what would be retried much later', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 500
+  const destination = await rig.destination('back', { urls: [receiver.url], maxInFlight: 10 })
+  await rig.until(() => rig.claims.length === 1)
+  await rig.accept([destination], 40)
+  await rig.until(() => rig.breakers.length === 1)
+  await rig.untilIdle()
+  // Retries are hours away, and the breaker allows a request a minute.
+  await advanceUntil(rig, MINUTE_MS, () => rig.clock.scheduleMs() > HOUR_MS && rig.attempts.length > FAILURES_TO_OPEN)
+  await rig.untilIdle()
+  const [before, nowMs] = [receiver.received.length, rig.clock.scheduleMs()]
+  assert.equal(rig.delivery.retryNow(destination.id), true)
+  // It still fails: one probe, and no more.
+  await rig.until(() => receiver.received.length > before)
+  await rig.untilIdle()
+  assert.equal(receiver.received.length, before + 1)
+  receiver.answer = () => 200
+  assert.equal(rig.delivery.retryNow(destination.id), true)
+  await rig.untilLedger(destination, { delivered: 40 })
+  assert.equal(rig.clock.scheduleMs(), nowMs, 'no time had to pass')
+  assert.equal(rig.delivery.retryNow('dst_none'), false)
+  await rig.stop()
+})

@@ -10,7 +10,7 @@ import { Senders, type SendersOptions } from './supervision/senders.ts'
 export function openSenderThreads(
   count: number,
   options: ThreadOptions,
-  { program, ...more }: Pick<SendersOptions, 'onLost' | 'checkMs' | 'hosts' | 'spreading'> & { program?: URL } = {},
+  { program, ...more }: Pick<SendersOptions, 'onLost' | 'checkMs' | 'hosts' | 'loaders' | 'spreading'> & { program?: URL } = {},
 ): Senders {
   return new Senders({ ...more, count, open: (name, events) => openThread(name, options, events, program) })
 }
@@ -18,11 +18,13 @@ export function openSenderThreads(
 export function openInlineSender({
   guard,
   hosts,
+  loaders,
   ...options
-}: Omit<HttpClientOptions, 'guard'> & Pick<ThreadOptions, 'guard'> & Pick<SendersOptions, 'hosts'>): Senders {
+}: Omit<HttpClientOptions, 'guard'> & Pick<ThreadOptions, 'guard'> & Pick<SendersOptions, 'hosts' | 'loaders'>): Senders {
   return new Senders({
     count: 1,
     hosts,
+    loaders,
     // There is nothing to gain: a lane in the same thread starts the next request at once.
     runAhead: false,
     open: (_name, { outcome, unsent, bug }) => {

@@ -4,12 +4,14 @@ import type { DestinationKinds } from '../api/configuration-export.ts'
 import type { DestinationContent, DestinationType } from '../model/configuration.ts'
 import { INTEGRATION } from './integration/integration.ts'
 import type { DestinationKind } from './port/kind.ts'
+import { WAREHOUSE } from './warehouse/warehouse.ts'
 import { WEBHOOK } from './webhook/webhook.ts'
 
 /** A type of destination without an entry is a compiler error here, and only here. */
 export const KINDS: { readonly [Type in DestinationType]: DestinationKind & { readonly type: Type } } = {
   webhook: WEBHOOK,
   integration: INTEGRATION,
+  warehouse: WAREHOUSE,
 }
 
 /** For an export of the configuration. */

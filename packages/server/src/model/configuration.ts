@@ -40,6 +40,8 @@ export interface CommonDestination {
   /** The number of the current version of the settings that decide what is sent, from 1. Its kind says which these are. */
   version: number
   retry: RetryPolicy
+  /** Null or missing: messages are sent in any order. */
+  order?: OrderSettings | null
   /** The id of the destination that gets the messages whose delivery here failed or expired. */
   deadLetter: string | null
   createdAtMs: number
@@ -139,6 +141,15 @@ export interface RetryPolicy {
   retryStatuses: readonly number[]
   /** HTTP statuses that are not retried although they usually are. */
   failStatuses: readonly number[]
+}
+
+/** The messages of one key are delivered in the order in which they were accepted: see model/order/order-key.ts. */
+export interface OrderSettings {
+  /** `user`, `source`, or the path of a field of the message. */
+  by: string
+  /** What happens to the later messages of a key when one fails or expires. */
+  onFailure: 'skip' | 'hold'
+  maxWaiting: number
 }
 
 /** How the service authenticates itself to the receiver. Passwords, tokens and secrets are encrypted in the store and never shown. */
@@ -251,6 +262,8 @@ export type Role = (typeof ROLES)[number]
 
 /** The person to whom a token belongs. */
 export interface TokenOwner {
+  /** Made from issuer and subject. Never part of an API response. */
+  personId: string
   subject: string
   email: string | null
 }

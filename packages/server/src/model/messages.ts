@@ -1,6 +1,7 @@
 // Accepted messages, where they are sent, and the outcomes of their deliveries.
 
 import type { JsonObject, Violation } from '@switchyard/protocol'
+import type { OrderKey } from './order/order-key.ts'
 
 /** The id of a row in an adapter. Opaque: it can be compared, printed and passed back to the adapter, but not computed with. */
 export type RowId = number | string
@@ -92,6 +93,8 @@ export interface Part {
   origin: RowId
   segment: RowId
   indexes: readonly number[]
+  /** The key of each message, if they are delivered in order. */
+  keys?: readonly OrderKey[] | undefined
 }
 
 /** The result of one request, as it is stored: see Outcome in delivery. */
@@ -118,6 +121,19 @@ export interface RequestRecord {
   step?: RequestStep | undefined
   /** Only if the request contained messages of several records. */
   gathered?: Gathered | undefined
+  /** Only of a warehouse, which gets loads and no requests. */
+  load?: LoadRecord | undefined
+}
+
+/** What an attempt loaded into the tables of a warehouse. */
+export interface LoadRecord {
+  id: string
+  /** The largest first. */
+  tables: readonly { table: string; rows: number }[]
+  rows: number
+  /** As written or sent. */
+  bytes: number
+  durationMs: number
 }
 
 /** The part of a delivery that an integration made a request for. */

@@ -182,6 +182,11 @@ export class Breaker {
     this.#on('reset')
   }
 
+  /** Allows a probe at once, for example because somebody knows that the receiver works again. */
+  probeNow(nowMs: number): void {
+    if (this.#state === 'open') this.#probeAtMs = nowMs
+  }
+
   #probeIn(stepMs: number, nowMs: number): void {
     this.#probeAtMs = Math.ceil(nowMs + stepMs * (0.75 + this.#random() * 0.5))
   }

@@ -7,7 +7,7 @@ import type { Clock } from '../../timing/clock.ts'
 import type { Backlog } from '../recording/backlog.ts'
 import type { HeldShipments } from '../recording/held-shipments.ts'
 import type { Memory } from '../recording/memory.ts'
-import type { SendQueue } from './send-queue.ts'
+import type { SendQueue } from './queues/send-queue.ts'
 
 export interface ClaimingDeps {
   store: Pick<DeliveryStore, 'claim'>
@@ -51,13 +51,16 @@ export class Claiming {
     return this.#notBeforeMs
   }
 
-  /** Claims if the store may have work that is not in memory, and there is room. `probe`: claims one shipment at most. */
-  claimIfNeeded(nowMs: number, probe: boolean): void {
+  /**
+   * Claims if the store may have work that is not in memory, and there is room. `probe`: claims one shipment at most. `fresh`: whether it claims new
+   * shipments too.
+   */
+  claimIfNeeded(nowMs: number, probe: boolean, fresh = true): void {
     if (this.#underWay || nowMs < this.#notBeforeMs) return
     const { store, destinationId, backlog, queue } = this.#deps
     const maxRetries = !backlog.hasDueRetries(nowMs) || queue.hasRetries ? 0 : probe ? 1 : CLAIM_RETRIES
     // A retry is the better probe: a first attempt would start a retry window.
-    const freshWait = backlog.hasFresh && (!queue.hasFresh || this.#mayClaimAhead(probe)) && !(probe && maxRetries > 0)
+    const freshWait = fresh && backlog.hasFresh && (!queue.hasFresh || this.#mayClaimAhead(probe)) && !(probe && maxRetries > 0)
     const maxFresh = !freshWait ? 0 : probe ? 1 : CLAIM_FRESH
     if (maxRetries + maxFresh === 0) return
     const maxBytes = this.#roomBytes()
@@ -65,7 +68,7 @@ export class Claiming {
     if (maxBytes < 0) return
     const known = backlog.claimStarted(maxFresh > 0)
     this.#underWay = true
-    store.claim({ destinationId, nowMs, maxFresh, maxRetries, maxBytes }).then(
+    store.claim({ destinationId, nowMs: backlog.dueBy(nowMs), maxFresh, maxRetries, maxBytes }).then(
       (claim) => {
         this.#underWay = false
         backlog.claimSucceeded(claim)

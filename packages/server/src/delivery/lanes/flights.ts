@@ -3,13 +3,13 @@
 // each URL that has not answered.
 
 import { kindOf } from '../../destinations/kinds.ts'
-import type { Destination } from '../../store/store.ts'
+import type { DeliveryStore, Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { IngestPacing } from '../../timing/ingest-pacing.ts'
 import { type Outcome, UNWRITABLE } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
 import type { Work } from '../link/work.ts'
-import type { Member } from '../shipments/member.ts'
+import { type Member, OrderedMember } from '../shipments/member.ts'
 import type { UnitOutcome } from '../shipments/part-record.ts'
 import type { Task } from '../shipments/task.ts'
 import type { Unit } from '../shipments/unit.ts'
@@ -18,6 +18,7 @@ import type { Slots, SlotUser } from './slots.ts'
 import { Slowdown } from './slowdown.ts'
 
 export interface FlightsDeps {
+  store: Pick<DeliveryStore, 'orderedUntilMs'>
   senders: Pick<Senders, 'of'>
   slots: Slots
   clock: Clock
@@ -42,6 +43,8 @@ export class Flight implements Work {
   readonly steps: readonly string[] | null
   readonly keepAnswer = false
   readonly limit: number
+  /** Null unless its messages are delivered in order, and another process could deliver them later. */
+  readonly notAfterMs: number | null
   readonly results: UnitOutcome[] = []
   /** The number of URLs that have not answered. */
   left: number
@@ -54,6 +57,7 @@ export class Flight implements Work {
   readonly #flights: Flights
 
   constructor(flights: Flights, destination: Destination, task: Task, unit: Unit, startedAtMs: number, limit: number) {
+    this.notAfterMs = unit.members[0] instanceof OrderedMember ? flights.orderedUntilMs : null
     this.#flights = flights
     this.destination = destination
     this.task = task
@@ -62,7 +66,7 @@ export class Flight implements Work {
     this.limit = limit
     const { progress } = this.#first.shipment
     this.steps = kindOf(destination).stepsDone(progress)
-    this.urls = targetsLeft(destination, unit)
+    this.urls = targetsLeft(destination, this.#first)
     this.left = this.urls.length
   }
 
@@ -132,6 +136,11 @@ export class Flights {
     return this.#slowdown.isSlowed
   }
 
+  get orderedUntilMs(): number | null {
+    const untilMs = this.#deps.store.orderedUntilMs()
+    return untilMs === Number.POSITIVE_INFINITY ? null : untilMs
+  }
+
   /** The number of requests to a URL that are in flight. */
   at(url: string): number {
     return this.#byUrl.get(url) ?? 0
@@ -147,9 +156,9 @@ export class Flights {
     else this.#byUrl.delete(url)
   }
 
-  /** Takes slots for the next unit of a task; false if there are too few. The user of the slots is then called when there are some. */
-  takeSlots(user: SlotUser, destination: Destination, unit: Unit): boolean {
-    return this.#deps.slots.take(user, Math.max(1, targetsLeft(destination, unit).length))
+  /** Takes slots for the next unit, of which `first` is a message; false if there are too few. The user of the slots is then called when there are some. */
+  takeSlots(user: SlotUser, destination: Destination, first: Member): boolean {
+    return this.#deps.slots.take(user, Math.max(1, targetsLeft(destination, first).length))
   }
 
   /** `watched`: whether it may be the request by which a slowdown is measured. */
@@ -218,6 +227,6 @@ export class Flights {
   }
 }
 
-function targetsLeft(destination: Destination, unit: Unit): readonly number[] {
-  return kindOf(destination).targetsLeft(destination, (unit.members[0] as Member).shipment.progress)
+function targetsLeft(destination: Destination, { shipment }: Member): readonly number[] {
+  return kindOf(destination).targetsLeft(destination, shipment.progress)
 }

@@ -10,7 +10,15 @@ const WINDOW_MS = 60_000
 function gateOf(change: Partial<Destination> = {}) {
   const state = { nowMs: 0, share: 50, hold: null as Hold | null }
   const told: string[] = []
-  const destination = { id: 'dst', enabled: true, paused: false, maxInFlight: 50, retryWindowMs: WINDOW_MS, ...change } as Destination
+  const destination = {
+    id: 'dst',
+    type: 'webhook',
+    enabled: true,
+    paused: false,
+    maxInFlight: 50,
+    retryWindowMs: WINDOW_MS,
+    ...change,
+  } as Destination
   const gate = new Gate({
     store: { share: () => state.share },
     clock: { scheduleMs: () => state.nowMs },

@@ -2,6 +2,8 @@
 // breaker, on the receiver's Retry-After, and on this node's share of the limit. The gate neither sends nor holds shipments: when they may
 // no longer be sent, the lane releases them.
 
+import { kindOf } from '../../destinations/kinds.ts'
+import type { OrderKey } from '../../model/order/order-key.ts'
 import type { DeliveryStore, Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { DeliveryEvents } from '../events/events.ts'
@@ -34,6 +36,8 @@ export class Gate {
   /** Told directly when a request was started, and when one ended without a result that says anything about the receiver. */
   readonly breaker: Breaker
   #pausedUntilMs = 0
+  /** The keys of ordered requests that have failed since the last success. */
+  readonly #failedKeys = new Set<OrderKey>()
   #stopped = false
 
   constructor(deps: GateDeps) {
@@ -68,8 +72,10 @@ export class Gate {
 
   /** This node's share of the destination's limit of requests in flight. */
   get share(): number {
-    const { id, maxInFlight } = this.#deps.destination()
-    return this.#deps.store.share(id, maxInFlight)
+    const destination = this.#deps.destination()
+    // The loads of a warehouse follow each other, on all nodes together.
+    const { id } = destination
+    return this.#deps.store.share(id, kindOf(destination).place === 'loader' ? 1 : destination.maxInFlight)
   }
 
   /** How many requests may be in flight now. */
@@ -94,15 +100,16 @@ export class Gate {
   // ── Reports about the receiver ──
 
   succeeded(): void {
+    this.#failedKeys.clear()
     this.#change(() => this.breaker.succeeded(this.share, this.#deps.clock.scheduleMs()))
   }
 
-  /** Judges the receiver by the results of all URLs. */
-  judge(results: readonly UnitOutcome[]): void {
+  /** Judges the receiver by the results of all URLs. `key`: that of all messages of an ordered request. */
+  judge(results: readonly UnitOutcome[], key: OrderKey | null = null): void {
     const hasFailed =
       results.every(({ outcome }) => outcome.verdict !== 'success') && results.some(({ outcome }) => outcome.verdict === 'temporary')
     // A permanent rejection of this message comes from a receiver that works.
-    if (hasFailed) this.#failed(results)
+    if (hasFailed) this.#failed(results, key)
     else this.succeeded()
   }
 
@@ -121,17 +128,27 @@ export class Gate {
     this.#pausedUntilMs = 0
   }
 
+  /** Ends a pause that Retry-After or the circuit breaker has caused. If the next request fails, it begins again. */
+  retryNow(): void {
+    this.#pausedUntilMs = 0
+    this.breaker.probeNow(this.#deps.clock.scheduleMs())
+  }
+
   stop(): void {
     this.#stopped = true
   }
 
-  #failed(results: readonly UnitOutcome[]): void {
+  #failed(results: readonly UnitOutcome[], key: OrderKey | null): void {
     const { clock, destination, onBlocked } = this.#deps
     const now = clock.scheduleMs()
     this.#change(() => {
-      this.breaker.failed(now)
+      // A key that fails again and again says something about the key, not about the receiver.
+      if (key !== null && !this.onlyProbes && this.#failedKeys.has(key)) this.breaker.withdrawn()
+      else this.breaker.failed(now)
+      if (key !== null) this.#failedKeys.add(key)
       for (const { outcome } of results) {
         if (outcome.retryAfterMs === null || outcome.verdict !== 'temporary') continue
+        if (key !== null && outcome.status !== 429 && outcome.status !== 503) continue
         this.#pausedUntilMs = Math.max(this.#pausedUntilMs, now + Math.min(outcome.retryAfterMs, destination().retryWindowMs))
       }
       if (this.isBlocked(now)) onBlocked()

@@ -30,6 +30,14 @@ test('one attempt is every percentile', () => {
   assert.deepEqual(health.all(), { success: 1, latencyMs: { p50: 12.35, p95: 12.35, p99: 12.35 } })
 })
 
+test('attempts without an answer count as failures, and not in the latency', () => {
+  const health = new Health()
+  for (let nth = 0; nth < 3; nth++) health.attempted('a', false, null)
+  assert.deepEqual(health.of('a'), { success: 0, latencyMs: null })
+  health.attempted('a', true, 40)
+  assert.deepEqual(health.all(), { success: 0.25, latencyMs: { p50: 40, p95: 40, p99: 40 } })
+})
+
 test('URLs that are no longer used are forgotten', () => {
   const health = new Health()
   health.attempted('a', true, 1)

@@ -19,6 +19,7 @@ export interface Percentiles {
 export interface HealthSummary {
   /** Share of the recent attempts that succeeded, 0 to 1; null if there was no attempt. */
   success: number | null
+  /** Of the recent attempts that were answered: how quickly a connection is refused says nothing about the receiver. */
   latencyMs: Percentiles | null
 }
 
@@ -33,17 +34,18 @@ class Ring {
   readonly #ok = new Uint8Array(KEPT)
   #count = 0
 
-  add(ok: boolean, ms: number): void {
+  /** `ms` is null without an answer. */
+  add(ok: boolean, ms: number | null): void {
     const place = this.#count++ % KEPT
-    this.#ms[place] = ms
+    this.#ms[place] = ms ?? Number.NaN
     this.#ok[place] = ok ? 1 : 0
   }
 
-  recent(): { ok: number; ms: number[] } {
+  recent(): { size: number; ok: number; ms: number[] } {
     const size = Math.min(this.#count, KEPT)
     let ok = 0
     for (let at = 0; at < size; at++) ok += this.#ok[at] as number
-    return { ok, ms: [...this.#ms.subarray(0, size)] }
+    return { size, ok, ms: [...this.#ms.subarray(0, size)].filter((ms) => !Number.isNaN(ms)) }
   }
 }
 
@@ -67,7 +69,8 @@ export class Health {
       judged ||= !isRefusedUnasked(outcome)
       const { totalMs } = outcome.timings
       const { reason, error } = outcome
-      this.attempted(url, outcome.verdict === 'success', totalMs)
+      const isOk = outcome.verdict === 'success'
+      this.attempted(url, isOk, isOk || outcome.status !== null ? totalMs : null)
       this.failure = reason === null || error === null ? null : { reason, error }
       if (outcome.verdict !== 'success') continue
       this.#averageMs = this.#averageMs === Number.POSITIVE_INFINITY ? totalMs : this.#averageMs + LATEST * (totalMs - this.#averageMs)
@@ -75,13 +78,14 @@ export class Health {
     return judged
   }
 
-  attempted(url: string, ok: boolean, totalMs: number): void {
+  /** `answeredMs` is null without an answer. */
+  attempted(url: string, ok: boolean, answeredMs: number | null): void {
     let ring = this.#rings.get(url)
     if (ring === undefined) {
       ring = new Ring()
       this.#rings.set(url, ring)
     }
-    ring.add(ok, totalMs)
+    ring.add(ok, answeredMs)
   }
 
   /** Forgets URLs that are no longer used. */
@@ -99,15 +103,18 @@ export class Health {
 }
 
 function summary(rings: readonly (Ring | undefined)[]): HealthSummary {
+  let size = 0
   let ok = 0
   const ms: number[] = []
   for (const ring of rings) {
     const recent = ring?.recent()
+    size += recent?.size ?? 0
     ok += recent?.ok ?? 0
     ms.push(...(recent?.ms ?? []))
   }
-  if (ms.length === 0) return { success: null, latencyMs: null }
+  if (size === 0) return { success: null, latencyMs: null }
+  if (ms.length === 0) return { success: ok / size, latencyMs: null }
   ms.sort((a, b) => a - b)
   const at = (share: number): number => Math.round((ms[Math.min(ms.length - 1, Math.floor(ms.length * share))] as number) * 100) / 100
-  return { success: ok / ms.length, latencyMs: { p50: at(0.5), p95: at(0.95), p99: at(0.99) } }
+  return { success: ok / size, latencyMs: { p50: at(0.5), p95: at(0.95), p99: at(0.99) } }
 }

@@ -4,7 +4,8 @@
 // and goes to the task and to the receiver's health from there.
 
 import { kindOf } from '../../destinations/kinds.ts'
-import type { DeliveryStore, Destination } from '../../store/store.ts'
+import type { OrderKey } from '../../model/order/order-key.ts'
+import type { DeliveryStore, Destination, PartitionChange } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { IngestPacing, LaneNeed } from '../../timing/ingest-pacing.ts'
 import type { SetTimer } from '../../timing/timers.ts'
@@ -12,7 +13,7 @@ import type { BreakerState, DeliveryEvents } from '../events/events.ts'
 import type { Unsent } from '../link/protocol.ts'
 import type { Memory } from '../recording/memory.ts'
 import type { StoreState } from '../recording/store-state.ts'
-import type { Unit } from '../shipments/unit.ts'
+import { OrderedMember } from '../shipments/member.ts'
 import type { Senders } from '../supervision/senders.ts'
 import { emitAttempts, emitRejections } from './attempt-events.ts'
 import type { PeerReport } from './breaker.ts'
@@ -39,6 +40,8 @@ export interface LaneDeps {
 
 /** How many times the work that may be in flight is handed to a sender: enough for the milliseconds in which the main thread is busy. */
 const AHEAD = 4
+/** No retry is due later than this. */
+const LONGEST_RETRY_MS = 30 * 86_400_000
 
 export class Lane implements SlotUser {
   destination: Destination
@@ -92,6 +95,8 @@ export class Lane implements SlotUser {
     }
     // Waiting shipments were split by the old batch settings, or prepared by the old version. They are released and claimed again.
     if (!sameBatch(before, destination) || before.version !== destination.version) this.waiting.releaseUnstarted()
+    this.waiting.loads?.look()
+    if (before.order !== destination.order) this.waiting.ordered.announce()
     this.holdChanged()
   }
 
@@ -110,10 +115,24 @@ export class Lane implements SlotUser {
     this.pump()
   }
 
+  /** Attempts everything that waits for a retry, until an attempt fails. Messages in order still wait until the first of their key is due. */
+  retryNow(): void {
+    this.#gate.retryNow()
+    this.waiting.backlog.hurry(this.#now + LONGEST_RETRY_MS)
+    this.waiting.wake()
+  }
+
   /** This node's share of the limit may have changed. */
   sharesChanged(): void {
     if (this.#gate.share === 0) this.waiting.releaseUnstarted()
     else this.waiting.backlog.wake()
+    this.pump()
+  }
+
+  /** This node delivers other partitions of ordered destinations. */
+  partitionsChanged(change: PartitionChange): void {
+    if (change === 'leaving') this.waiting.releaseOrdered()
+    this.waiting.ordered.announce()
     this.pump()
   }
 
@@ -145,9 +164,10 @@ export class Lane implements SlotUser {
     const mustWait = this.#deps.storeState.isFailing || held.isBehind(now)
     const handedOver = mustWait ? 0 : this.#runsAhead ? allowed * AHEAD : allowed
     while (this.#flights.count < handedOver) {
-      const task = this.waiting.queue.next(allowed, this.#flights.retries)
-      if (task === undefined || !this.#flights.takeSlots(this, this.destination, task.units[0] as Unit)) break
-      const unit = task.start(now) as Unit
+      const next = this.waiting.next(allowed, this.#flights.retries)
+      if (next === undefined || !this.#flights.takeSlots(this, this.destination, next.first)) break
+      const { task } = next
+      const unit = next.start(now)
       this.#gate.breaker.started()
       this.#flights.start(this.destination, task, unit, allowed, this.#need !== 'none')
     }
@@ -180,6 +200,11 @@ export class Lane implements SlotUser {
   }
 
   // ── In flight ──
+
+  /** Nothing is sent: it is paused, disabled or held back. */
+  get isHeld(): boolean {
+    return this.#gate.isHeld
+  }
 
   /** Why this node holds deliveries back; null if it does not. */
   get hold(): Hold | null {
@@ -257,8 +282,9 @@ export class Lane implements SlotUser {
     emitAttempts(this.#deps.events, destination, flight)
     // If one URL accepted the message early, the breaker was informed then.
     if (delivered) return
-    if (judged) this.#gate.judge(results)
+    if (judged) this.#gate.judge(results, onlyKeyOf(flight))
     else this.#gate.breaker.withdrawn()
+    if (results.every(({ outcome }) => outcome.verdict === 'temporary')) this.waiting.backlog.endHurry()
   }
 
   /** Starts no more requests and releases what has not been started. Resolves when nothing is in flight or being recorded. */
@@ -282,6 +308,13 @@ export class Lane implements SlotUser {
   get #now(): number {
     return this.#deps.clock.scheduleMs()
   }
+}
+
+/** The key of all messages of an ordered request; null if there are several, or none. */
+function onlyKeyOf({ unit: { members } }: Flight): OrderKey | null {
+  const [first] = members
+  if (!(first instanceof OrderedMember)) return null
+  return members.every((member) => (member as OrderedMember).key === first.key) ? first.key : null
 }
 
 function sameBatch({ batch: a }: Destination, { batch: b }: Destination): boolean {

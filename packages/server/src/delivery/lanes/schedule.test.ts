@@ -26,7 +26,9 @@ function scheduleWith() {
     claiming: state,
     backlog: state,
     queue: { hasFresh: false, hasRetries: false },
+    ordered: { hasMore: false, nextAtMs: null, hasHead: false, hasClaimed: false },
     expiryCheck: { checkIfDue: () => 30_000 },
+    crowdedCheck: { checkIfDue: () => 1_000 },
     wake: () => wakes.push(clock.scheduleMs()),
   })
   return { schedule, state, clock, wakes }

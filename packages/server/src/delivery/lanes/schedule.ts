@@ -6,9 +6,11 @@ import type { Destination } from '../../store/store.ts'
 import type { CancelTimer, SetTimer } from '../../timing/timers.ts'
 import type { Backlog } from '../recording/backlog.ts'
 import type { Claiming } from './claiming.ts'
+import type { CrowdedCheck } from './crowded-check.ts'
 import type { ExpiryCheck } from './expiry-check.ts'
 import type { Gate } from './gate.ts'
-import type { SendQueue } from './send-queue.ts'
+import type { OrderedWaiting } from './queues/ordered-waiting.ts'
+import type { SendQueue } from './queues/send-queue.ts'
 
 export interface ScheduleDeps {
   setTimer: SetTimer
@@ -16,7 +18,9 @@ export interface ScheduleDeps {
   claiming: Pick<Claiming, 'notBeforeMs'>
   backlog: Pick<Backlog, 'hasFresh' | 'hasDueRetries' | 'nextRetryAtMs'>
   queue: Pick<SendQueue, 'hasFresh' | 'hasRetries'>
+  ordered: Pick<OrderedWaiting, 'hasMore' | 'nextAtMs' | 'hasHead' | 'hasClaimed'>
   expiryCheck: Pick<ExpiryCheck, 'checkIfDue'>
+  crowdedCheck: Pick<CrowdedCheck, 'checkIfDue'>
   /** Wakes the lane. */
   wake: () => void
 }
@@ -36,13 +40,17 @@ export class Schedule {
 
   /** Sets the timer that wakes the lane next. */
   set(destination: Destination, nowMs: number): void {
-    const { gate, claiming, backlog, expiryCheck } = this.#deps
+    const { gate, claiming, backlog, expiryCheck, crowdedCheck } = this.#deps
     if (gate.isHeld) return
     const notBeforeMs = Math.max(gate.blockedUntilMs, claiming.notBeforeMs)
     if (notBeforeMs > nowMs && this.#isWaiting(nowMs)) this.#wakeAt(notBeforeMs, nowMs)
+    const { nextAtMs, hasHead, hasClaimed } = this.#deps.ordered
+    if (nextAtMs !== null && nextAtMs > nowMs) this.#wakeAt(Math.max(nextAtMs, notBeforeMs), nowMs)
+    if (hasHead && destination.order?.onFailure === 'skip' && !gate.isBlocked(nowMs))
+      this.#wakeAt(crowdedCheck.checkIfDue(destination, nowMs), nowMs)
     const { nextRetryAtMs } = backlog
-    if (nextRetryAtMs === null) return
-    if (nextRetryAtMs > nowMs) this.#wakeAt(Math.max(nextRetryAtMs, notBeforeMs), nowMs)
+    if (nextRetryAtMs === null && destination.order == null && !hasClaimed) return
+    if (nextRetryAtMs !== null && nextRetryAtMs > nowMs) this.#wakeAt(Math.max(nextRetryAtMs, notBeforeMs), nowMs)
     // A node without a share of the destination leaves expiry to the nodes that send.
     if (gate.share > 0 && gate.isBlocked(nowMs)) this.#wakeAt(expiryCheck.checkIfDue(destination, nowMs), nowMs)
   }
@@ -50,7 +58,7 @@ export class Schedule {
   /** The time of the next attempt; null if nothing is waiting, or if nothing may be sent until the destination is changed. */
   nextAttemptAtMs(nowMs: number): number | null {
     const { gate, backlog } = this.#deps
-    const dueAtMs = gate.isHeld ? null : this.#isWaiting(nowMs) ? nowMs : backlog.nextRetryAtMs
+    const dueAtMs = gate.isHeld ? null : this.#isWaiting(nowMs) ? nowMs : (backlog.nextRetryAtMs ?? this.#deps.ordered.nextAtMs)
     return dueAtMs === null ? null : Math.max(dueAtMs, gate.blockedUntilMs, nowMs)
   }
 
@@ -71,7 +79,7 @@ export class Schedule {
 
   /** Whether there is work that could be sent if the gate allowed it. */
   #isWaiting(nowMs: number): boolean {
-    const { backlog, queue } = this.#deps
-    return backlog.hasFresh || backlog.hasDueRetries(nowMs) || queue.hasFresh || queue.hasRetries
+    const { backlog, queue, ordered } = this.#deps
+    return ordered.hasMore || backlog.hasFresh || backlog.hasDueRetries(nowMs) || queue.hasFresh || queue.hasRetries
   }
 }

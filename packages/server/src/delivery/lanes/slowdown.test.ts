@@ -127,7 +127,8 @@ test('after a message that cannot be sent, the lane still measures whether inges
   const needs: string[] = []
   const ingest = { turns: 0, busyMs: 0, nowMs: 0 }
   let claims = 0
-  const store = { claim: async () => claimOf(++claims), settle: async () => {}, release: () => {}, share: () => 1 }
+  const claimOrdered = async () => ({ shipments: [], more: false, nextHeadAtMs: null })
+  const store = { claim: async () => claimOf(++claims), claimOrdered, settle: async () => {}, release: () => {}, share: () => 1 }
   const lane = new Lane(webhookOf({ id: 'dst', maxInFlight: 1 }), {
     store: store as unknown as DeliveryStore,
     senders: { of: () => ({ start: (work: Work) => void started.push(work) }) } as unknown as Senders,

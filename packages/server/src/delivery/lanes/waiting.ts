@@ -3,20 +3,26 @@
 // when only time has to pass (schedule.ts). Invariants: every claimed shipment is settled or released; a lane that may not send holds no
 // shipment except its probe; for every shipment that can be sent later there is an event or a timer that wakes the lane.
 
+import { kindOf } from '../../destinations/kinds.ts'
 import type { ClaimedShipment, IsDeleted } from '../../store/store.ts'
 import { Backlog } from '../recording/backlog.ts'
 import { HeldShipments, type HeldShipmentsDeps } from '../recording/held-shipments.ts'
 import { chargeOf } from '../recording/memory.ts'
+import type { Member } from '../shipments/member.ts'
 import { type HeldShipment, Task } from '../shipments/task.ts'
+import type { Unit } from '../shipments/unit.ts'
 import type { Senders } from '../supervision/senders.ts'
 import { BatchBuffer } from './batch-buffer.ts'
 import { Claiming } from './claiming.ts'
+import { CrowdedCheck } from './crowded-check.ts'
 import { ExpiryCheck } from './expiry-check.ts'
 import type { Gate } from './gate.ts'
+import { LoadGathering } from './load-gathering.ts'
+import { OrderedWaiting, type Startable } from './queues/ordered-waiting.ts'
+import { SendQueue } from './queues/send-queue.ts'
 import { Schedule } from './schedule.ts'
-import { SendQueue } from './send-queue.ts'
 
-export interface WaitingDeps extends Omit<HeldShipmentsDeps, 'backlog' | 'onReleased' | 'onRecorded'> {
+export interface WaitingDeps extends Omit<HeldShipmentsDeps, 'backlog' | 'ordered' | 'onReleased' | 'onRecorded'> {
   senders: Pick<Senders, 'of'>
   gate: Gate
   /** Called when something may be sent that could not be sent before. */
@@ -31,15 +37,21 @@ export class Waiting {
   /** What is known about the shipments in the store. */
   readonly backlog = new Backlog()
   readonly queue = new SendQueue()
+  readonly ordered: OrderedWaiting
+  #orderedLast = false
   readonly #batchBuffer: BatchBuffer
   readonly #claiming: Claiming
+  /** Null unless its messages are loaded into a warehouse. */
+  readonly loads: LoadGathering | null
   readonly expiryCheck: ExpiryCheck
+  readonly #crowdedCheck: CrowdedCheck
   readonly schedule: Schedule
 
   constructor(deps: WaitingDeps) {
     this.#deps = deps
     const { store, clock, setTimer, destination, wake, onEnd } = deps
-    const own = { ...deps, backlog: this.backlog, queue: this.queue }
+    this.ordered = new OrderedWaiting({ ...deps, held: () => this.held, onTaken: (probe) => this.#releaseIfBlocked(probe) })
+    const own = { ...deps, backlog: this.backlog, ordered: this.ordered, queue: this.queue }
     this.#batchBuffer = new BatchBuffer(setTimer, (shipments) => this.#hold(new Task(shipments, destination())), wake)
     this.held = new HeldShipments({
       ...own,
@@ -62,16 +74,38 @@ export class Waiting {
         onEnd()
       },
     })
+    const isLoaded = kindOf(destination()).place === 'loader'
+    this.loads = !isLoaded
+      ? null
+      : new LoadGathering({
+          ...own,
+          held: this.held,
+          mayNotSend: () => deps.gate.isBlocked(this.#now) && !deps.gate.mayProbe(this.#now),
+          claimed: (shipments) => this.#take(shipments, deps.gate.onlyProbes),
+          wake,
+          onEnd,
+          onError: (error) => deps.events.trouble(destination(), error),
+        })
     this.expiryCheck = new ExpiryCheck(store, (overdue) => {
       this.held.expire(overdue)
       onEnd()
     })
-    this.schedule = new Schedule({ ...own, claiming: this.#claiming, expiryCheck: this.expiryCheck })
+    this.#crowdedCheck = new CrowdedCheck(store, (heads) => {
+      this.held.endWithoutAttempt(heads, 'crowded')
+      onEnd()
+    })
+    this.schedule = new Schedule({ ...own, claiming: this.#claiming, expiryCheck: this.expiryCheck, crowdedCheck: this.#crowdedCheck })
   }
 
   // ── What comes ──
 
-  reserve(bytes: number): boolean {
+  reserve(bytes: number, messages = 1): boolean {
+    if (this.loads !== null) {
+      // They stay in the store until they are due.
+      this.loads.accepted(bytes, messages)
+      this.backlog.wake()
+      return false
+    }
     if (this.backlog.hasFresh || this.#deps.gate.isBlocked(this.#now) || !this.held.reserve(bytes)) {
       // Until this shipment has been claimed, later ones stay in the store as well.
       this.backlog.wake()
@@ -92,18 +126,25 @@ export class Waiting {
   /** Called when the store has work that was not handed to this lane. */
   wake(): void {
     this.backlog.wake()
+    if (this.loads?.dueAtMs === null) this.loads.look()
+    if (this.#deps.destination().order != null || this.ordered.hasClaimed) this.ordered.announce()
     this.#deps.wake()
   }
 
   #take(shipments: readonly ClaimedShipment[], probe: boolean): void {
-    const { gate, destination, wake } = this.#deps
+    const { destination, wake } = this.#deps
     for (const claimed of shipments) this.#add(claimed)
-    const now = this.#now
-    if (gate.isBlocked(now) && !(probe && gate.mayProbe(now))) this.releaseUnstarted()
+    this.#releaseIfBlocked(probe)
     this.#batchBuffer.linger(destination().batch.lingerMs)
     wake()
     // Everything that may start has started. Otherwise the garbage collector would copy the parsed messages of waiting shipments again and again.
     for (const { bodies } of shipments) for (const body of bodies.values()) body.forgetParsed()
+  }
+
+  #releaseIfBlocked(probe: boolean): void {
+    const { gate } = this.#deps
+    const now = this.#now
+    if (gate.isBlocked(now) && !(probe && gate.mayProbe(now))) this.releaseUnstarted()
   }
 
   #add(claimed: ClaimedShipment): void {
@@ -123,6 +164,16 @@ export class Waiting {
   }
 
   // ── What goes ──
+
+  /** What is sent next: ordered and other messages in turn. */
+  next(allowed: number, inFlightRetries: number): Startable<Member> | undefined {
+    const task = this.queue.next(allowed, inFlightRetries)
+    const ordered = this.#orderedLast && task !== undefined ? undefined : this.ordered.nextAllowed()
+    this.#orderedLast = ordered !== undefined
+    if (ordered !== undefined) return ordered
+    if (task === undefined) return undefined
+    return { task, first: task.units[0]?.members[0] as Member, start: (nowMs) => task.start(nowMs) as Unit }
+  }
 
   /** Takes back a task that has units again. */
   putBack(task: Task): void {
@@ -148,6 +199,11 @@ export class Waiting {
     this.held.release(this.#stopAll())
   }
 
+  /** Returns ordered messages that have not been started to the store. */
+  releaseOrdered(): void {
+    if (this.ordered.hasClaimed) this.releaseUnstarted()
+  }
+
   /** The shipments no longer belong to this node. */
   forgetUnstarted(): void {
     this.held.forget(this.#stopAll())
@@ -156,6 +212,7 @@ export class Waiting {
   /** Stops all tasks. Returns the shipments that were not started; the caller releases or forgets them. */
   #stopAll(): HeldShipment[] {
     this.queue.clear()
+    this.ordered.clear()
     this.tellSender('recall')
     return [...this.#batchBuffer.takeAll(), ...this.held.stopAll()]
   }
@@ -170,16 +227,21 @@ export class Waiting {
 
   /** Called when everything that may be sent was sent: claims more, and sets the timer. `claims`: whether more could be sent. */
   continue(nowMs: number, claims: boolean): void {
-    if (claims) this.#claiming.claimIfNeeded(nowMs, this.#deps.gate.onlyProbes)
+    const { onlyProbes } = this.#deps.gate
+    if (claims) this.#claiming.claimIfNeeded(nowMs, onlyProbes, this.loads === null)
+    if (claims && !this.#claiming.isUnderWay) this.loads?.continue()
+    if (claims && !(onlyProbes && this.#claiming.isUnderWay)) this.ordered.claimIfNeeded(nowMs, onlyProbes)
     this.schedule.set(this.#deps.destination(), nowMs)
   }
 
   get isIdle(): boolean {
-    return this.held.isIdle && !this.#claiming.isUnderWay && !this.expiryCheck.isUnderWay
+    const isChecking = this.expiryCheck.isUnderWay || this.#crowdedCheck.isUnderWay || this.loads?.isUnderWay === true
+    return this.held.isIdle && !this.#claiming.isUnderWay && !this.ordered.isClaiming && !isChecking
   }
 
   stop(): void {
     this.schedule.cancel()
+    this.loads?.stop()
     this.releaseUnstarted()
     this.held.stopWaiting()
   }

@@ -24,6 +24,8 @@ export interface HostOptions extends Pick<ThreadOptions, 'guard' | 'closeGraceMs
   packageUrl: string
   /** The folders with code, which are all that a host can read. */
   codeFolders: readonly string[]
+  /** Only of a loader: the folders with data, which it can read and write. */
+  dataFolders?: readonly string[]
 }
 
 export interface HostEvents extends LinkEvents {
@@ -50,17 +52,18 @@ export function openHost(
   program = PROGRAM,
   maxRssBytes = MAX_RSS_BYTES,
 ): PacketLink {
-  const { codeFolders, ca } = options
+  const { codeFolders, ca, dataFolders = [] } = options
   const link: PacketLink = new PacketLink(
     ({ packet, ended }) => {
       const args = [
         '--permission',
-        ...[...codeFolders, ...(ca === null ? [] : [ca])].map((path) => `--allow-fs-read=${path}`),
+        ...[...codeFolders, ...dataFolders, ...(ca === null ? [] : [ca])].map((path) => `--allow-fs-read=${path}`),
+        ...dataFolders.map((path) => `--allow-fs-write=${path}`),
         `--max-old-space-size=${MAX_HEAP_MB}`,
         `--title=${name}`,
         '--disable-sigusr1',
         // SQLite opens and writes any file: the permission model does not check what it opens.
-        '--no-experimental-sqlite',
+        ...(dataFolders.length === 0 ? ['--no-experimental-sqlite'] : []),
         '--disable-warning=ExperimentalWarning',
         `--import=${PRELOAD.href}`,
         fileURLToPath(program),

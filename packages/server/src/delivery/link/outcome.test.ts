@@ -14,6 +14,7 @@ test('connection errors are temporary; refused addresses and certificates, and m
   const permanent = Object.entries(REASONS).filter(([, [verdict]]) => verdict === 'permanent')
   assert.deepEqual(permanent.map(([code]) => code).sort(), [
     'address_refused',
+    'already_loaded',
     'dropped_by_transformation',
     'integration_failed',
     'invalid_authentication',

@@ -4,7 +4,7 @@
 
 import { REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 import type { Verdict } from '../../destinations/port/kind.ts'
-import type { StateEntry } from '../../store/store.ts'
+import type { LoadRecord, StateEntry } from '../../store/store.ts'
 
 export { describeStatus, REASONS, type ReasonCode } from '../../api/attempt-reasons.ts'
 
@@ -37,6 +37,8 @@ export interface Outcome {
   logs?: string
   /** What an integration did, message by message; missing if it did not run. */
   ran?: Ran
+  /** Only of a warehouse: what was loaded. */
+  load?: LoadRecord
 }
 
 export interface Ran {
@@ -64,8 +66,8 @@ export interface RanMessage {
 export interface RanRequest {
   /** The messages that it was made for. */
   positions: readonly number[]
-  /** The name of the subscription. */
-  subscription: string
+  /** The name of the subscription; null if it is no request of an integration. */
+  subscription: string | null
   method: string | null
   url: string
   startedAtMs: number
@@ -85,7 +87,7 @@ export interface Rejected {
 const NO_TIMINGS: Timings = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null, totalMs: 0 }
 
 /** An outcome that the service itself caused, before or instead of an answer. */
-export function failure(reason: 'internal_error' | 'aborted' | 'sender_lost' | 'integration_crashed'): Outcome {
+export function failure(reason: 'internal_error' | 'aborted' | 'sender_lost' | 'integration_crashed' | 'loader_lost'): Outcome {
   return unanswered(reason, REASONS[reason][1])
 }
 

@@ -54,10 +54,12 @@ export interface Start {
   limit: number
   /** Indexes in the list of the destination's URLs. */
   urls: readonly number[]
-  /** For an integration: the ids of the subscriptions that succeeded before and are not run again; null for none. */
+  /** For an integration: the ids of the subscriptions that succeeded before and are not run again; for a warehouse: the load; null for none. */
   steps: readonly string[] | null
   /** For an integration: records what it would send, and dials nothing. */
   isPreview: boolean
+  /** Ends as `aborted` if it was not started at this time of the machine's monotonic clock (timing/monotonic.ts); null for no limit. */
+  notAfterMs: number | null
   /** The messages: key of the load and index in turn. */
   messages: readonly number[]
 }
@@ -78,6 +80,8 @@ export interface SenderCommands {
   start(start: Start): void
   /** Only to hosts: what the integration keeps between messages, as it is stored; null if it could not be read. */
   state?(destinationId: string, entries: readonly StateEntry[] | null): void
+  /** Only to loaders: the answer to `asked`; `error` if there is none. */
+  answer?(question: number, value: unknown, error: string | null): void
   /** Forgets messages that were loaded and not started: all of a load if `indexes` is null. */
   drop(key: number, indexes: readonly number[] | null): void
 }
@@ -107,4 +111,6 @@ export interface SenderReports {
   tokens?: (destinationId: string, renewed: RenewedTokens) => void
   /** A host needs what an integration keeps between messages. The command `state` answers it. */
   stateWanted?: (destinationId: string) => void
+  /** A loader needs something that is stored, or has it stored. The command `answer` answers it. */
+  asked?: (question: number, about: unknown) => void
 }

@@ -42,6 +42,7 @@ const start: fc.Arbitrary<Start> = fc.record({
   urls: fc.array(natural),
   steps: nullable(fc.array(fc.string())),
   isPreview: fc.boolean(),
+  notAfterMs: nullable(fc.double({ min: 0, max: 1e12, noNaN: true })),
   messages: fc.array(natural),
 })
 const outcome: fc.Arbitrary<Outcome> = fc.record({

@@ -3,7 +3,7 @@
 
 import type { Verdict } from '../../destinations/port/kind.ts'
 import type { SegmentAbout } from '../../store/port/stored-messages.ts'
-import type { Destination, RowId, StateEntry, TraceContext } from '../../store/store.ts'
+import type { Destination, LoadRecord, RowId, StateEntry, TraceContext } from '../../store/store.ts'
 import type { Outcome, Ran } from './outcome.ts'
 import type { PacketReader, PacketWriter } from './packet.ts'
 import type { Load, RenewedTokens, SenderCommands, SenderReports, Start, Unsent } from './protocol.ts'
@@ -21,6 +21,7 @@ const RECALL = 7
 const RESUME = 8
 const LIMIT = 9
 const STATE = 10
+const ANSWER = 11
 
 const IS_TEXT = 1
 const HAS_VIOLATIONS = 2
@@ -35,6 +36,7 @@ const REPLAY = 2
 const KEEP_ANSWER = 4
 const PREVIEW = 8
 const SOME_STEPS = 16
+const HAS_END = 32
 
 export class CommandWriter implements SenderCommands {
   readonly #to: PacketWriter
@@ -93,12 +95,13 @@ export class CommandWriter implements SenderCommands {
     writeList(to, indexes)
   }
 
-  start({ unit, destination, isBatch, attempt, replay, atMs, keepAnswer, limit, urls, messages, steps, isPreview }: Start): void {
+  start(start: Start): void {
+    const { unit, destination, isBatch, attempt, replay, atMs, keepAnswer, limit, urls, messages, steps, isPreview, notAfterMs } = start
     const to = this.#to
     this.#begin(START)
     to.number(unit)
     to.number(destination)
-    const more = (isPreview ? PREVIEW : 0) | (steps === null ? 0 : SOME_STEPS)
+    const more = (isPreview ? PREVIEW : 0) | (steps === null ? 0 : SOME_STEPS) | (notAfterMs === null ? 0 : HAS_END)
     to.number((isBatch ? BATCH : 0) | (replay ? REPLAY : 0) | (keepAnswer ? KEEP_ANSWER : 0) | more)
     to.number(attempt)
     to.number(atMs)
@@ -106,6 +109,7 @@ export class CommandWriter implements SenderCommands {
     writeList(to, urls)
     writeList(to, messages)
     if (steps !== null) to.value(steps)
+    if (notAfterMs !== null) to.number(notAfterMs)
   }
 
   drop(key: number, indexes: readonly number[] | null): void {
@@ -119,6 +123,13 @@ export class CommandWriter implements SenderCommands {
     this.#begin(STATE)
     this.#to.value(destinationId)
     this.#to.value(entries)
+  }
+
+  answer(question: number, value: unknown, error: string | null): void {
+    this.#begin(ANSWER)
+    this.#to.number(question)
+    this.#to.value(value)
+    this.#to.value(error)
   }
 
   ping(): void {
@@ -144,6 +155,7 @@ export function readCommands(from: PacketReader, commands: SenderCommands): bool
     else if (command === RESUME) commands.resume(from.number())
     else if (command === LIMIT) commands.limit(from.number(), from.number())
     else if (command === PING) isPinged = true
+    else if (command === ANSWER) commands.answer?.(from.number(), from.value(), from.value() as string | null)
     else if (command === STATE) commands.state?.(from.value() as string, from.value() as readonly StateEntry[] | null)
     else {
       const key = from.number()
@@ -188,6 +200,7 @@ function readStart(from: PacketReader): Start {
     urls: readList(from),
     messages: readList(from),
     steps: (flags & SOME_STEPS) === 0 ? null : (from.value() as string[]),
+    notAfterMs: (flags & HAS_END) === 0 ? null : from.number(),
   }
 }
 
@@ -200,6 +213,7 @@ const HAS_BUG = -2
 /** Also in its place: a report about a destination, without a unit. */
 const HAS_TOKENS = -3
 const WANTS_STATE = -4
+const ASKS = -5
 /** Longer tokens are not accepted. */
 const MAX_TOKEN = 16 * 1024
 /** How many addresses both sides remember. Others are sent every time. */
@@ -218,7 +232,7 @@ export class ReportWriter implements SenderReports {
 
   outcome(unit: number, url: number, outcome: Outcome, waitedMs: number): void {
     const to = this.#to
-    const { verdict, status, reason, error, address, timings, retryAfterMs, responseStart, logs, ran } = outcome
+    const { verdict, status, reason, error, address, timings, retryAfterMs, responseStart, logs, ran, load } = outcome
     to.number(unit)
     to.number(url)
     to.number(waitedMs)
@@ -231,9 +245,10 @@ export class ReportWriter implements SenderReports {
     to.nullable(timings.firstByteMs)
     to.number(timings.totalMs)
     to.nullable(retryAfterMs)
-    const hasText = reason !== null || error !== null || responseStart !== null || logs !== undefined || ran !== undefined
+    const hasText =
+      reason !== null || error !== null || responseStart !== null || logs !== undefined || ran !== undefined || load !== undefined
     to.number(hasText ? 1 : 0)
-    if (hasText) to.value([reason, error, responseStart, logs, ran])
+    if (hasText) to.value([reason, error, responseStart, logs, ran, load])
     this.#onWrite()
   }
 
@@ -267,6 +282,13 @@ export class ReportWriter implements SenderReports {
     this.#onWrite()
   }
 
+  asked(question: number, about: unknown): void {
+    this.#to.number(question)
+    this.#to.number(ASKS)
+    this.#to.value(about)
+    this.#onWrite()
+  }
+
   #address(address: string | null): void {
     const known = address === null ? Number.NaN : this.#addresses.get(address)
     if (known !== undefined) return this.#to.number(known)
@@ -276,6 +298,8 @@ export class ReportWriter implements SenderReports {
     if (number < MAX_ADDRESSES) this.#addresses.set(address as string, number)
   }
 }
+
+type Texts = [reason: string | null, error: string | null, responseStart: string | null, logs?: string, ran?: Ran, load?: LoadRecord]
 
 export class ReportReader {
   readonly #addresses: string[] = []
@@ -292,6 +316,8 @@ export class ReportReader {
         const destinationId = checkedToken(from.value())
         const renewed = checkedTokens(from.value())
         reports.tokens?.(destinationId, renewed)
+      } else if (url === ASKS) {
+        reports.asked?.(unit, from.value())
       } else if (url === WANTS_STATE) {
         reports.stateWanted?.(checkedToken(from.value()))
       } else {
@@ -314,9 +340,14 @@ export class ReportReader {
     }
     const retryAfterMs = from.nullable()
     if (from.number() === 0) return { verdict, status, reason: null, error: null, address, timings, retryAfterMs, responseStart: null }
-    const [reason, error, responseStart, logs, ran] = from.value() as [string | null, string | null, string | null, string?, Ran?]
+    const [reason, error, responseStart, logs, ran, load] = from.value() as Texts
     const outcome = { verdict, status, reason, error, address, timings, retryAfterMs, responseStart }
-    return { ...outcome, ...(logs === undefined ? {} : { logs }), ...(ran === undefined ? {} : { ran }) }
+    return {
+      ...outcome,
+      ...(logs === undefined ? {} : { logs }),
+      ...(ran === undefined ? {} : { ran }),
+      ...(load === undefined ? {} : { load }),
+    }
   }
 
   #address(from: PacketReader): string | null {

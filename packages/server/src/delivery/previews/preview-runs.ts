@@ -44,8 +44,10 @@ async function previewRun(
   const errors: string[] = []
   const logs: string[] = []
   for (const { subscription, method, url, outcome: result, sent: shown } of ran.requests) {
-    if (method !== null) requests.push({ subscription, method, url, headers: shown?.headers ?? {}, body: shown?.body ?? '' })
-    else if (result.error !== null) errors.push(subscription === '' ? result.error : `${subscription}: ${result.error}`)
+    if (method !== null)
+      requests.push({ subscription: subscription ?? '', method, url, headers: shown?.headers ?? {}, body: shown?.body ?? '' })
+    else if (result.error !== null)
+      errors.push(subscription === null || subscription === '' ? result.error : `${subscription}: ${result.error}`)
     if (result.logs !== undefined) logs.push(result.logs)
   }
   return {

@@ -12,6 +12,8 @@ export class Backlog {
   /** The last claim left new shipments. */
   #more = false
   #nextRetryAtMs: number | null = null
+  /** Retries that are due until this time count as due now. */
+  #hurryUntilMs = Number.NEGATIVE_INFINITY
 
   /** When the next retry is due; null if no retry is waiting. */
   get nextRetryAtMs(): number | null {
@@ -23,7 +25,21 @@ export class Backlog {
   }
 
   hasDueRetries(nowMs: number): boolean {
-    return this.#nextRetryAtMs !== null && this.#nextRetryAtMs <= nowMs
+    return this.#nextRetryAtMs !== null && this.#nextRetryAtMs <= this.dueBy(nowMs)
+  }
+
+  /** Retries that are due at this time or earlier may be claimed. */
+  dueBy(nowMs: number): number {
+    return Math.max(nowMs, this.#hurryUntilMs)
+  }
+
+  /** All retries that are due until then count as due, until `endHurry`. */
+  hurry(untilMs: number): void {
+    this.#hurryUntilMs = untilMs
+  }
+
+  endHurry(): void {
+    this.#hurryUntilMs = Number.NEGATIVE_INFINITY
   }
 
   wake(): void {
@@ -44,6 +60,7 @@ export class Backlog {
 
   claimSucceeded({ moreFresh, nextRetryAtMs }: Claim): void {
     this.#more = moreFresh
+    if (nextRetryAtMs === null || nextRetryAtMs > this.#hurryUntilMs) this.endHurry()
     this.#nextRetryAtMs = earlier(this.#nextRetryAtMs, nextRetryAtMs)
   }
 

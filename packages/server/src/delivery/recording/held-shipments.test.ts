@@ -34,6 +34,7 @@ function setUp() {
     destination: () => destination,
     storeState: new StoreState(() => {}),
     backlog: new Backlog(),
+    ordered: { stored: () => assert.fail('nothing is ordered'), settled: () => {} },
     onReleased: () => {},
     onRecorded: () => {},
   })

@@ -2,12 +2,12 @@
 // take. The lane decides what is sent, and when. Invariants: every held shipment is settled or released once; a task has at most one
 // settlement in progress; memory is freed when the store has recorded the outcome.
 
-import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted, Settlement } from '../../store/store.ts'
+import type { ClaimedShipment, DeliveryStore, Destination, IsDeleted, Settlement, Shipment, ShipmentDraft } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { SetTimer } from '../../timing/timers.ts'
 import { type DeliveryEvents, settledEvent } from '../events/events.ts'
 import { dropLoaded } from '../link/work.ts'
-import { expiry } from '../shipments/expiry.ts'
+import { type EndedShipment, endingWithoutAttempt, type WithoutAttempt } from '../shipments/expiry.ts'
 import type { HeldShipment, Task } from '../shipments/task.ts'
 import type { Backlog } from './backlog.ts'
 import { InterimSettlements } from './interim-settlements.ts'
@@ -27,6 +27,8 @@ export interface HeldShipmentsDeps {
   storeState: StoreState
   /** Informed about shipments that are returned to the store. */
   backlog: Backlog
+  /** The same for ordered ones. */
+  ordered: { stored(shipment: Pick<Shipment, 'dueAtMs' | 'order'>): void; settled(settlement: Settlement): void }
   /** Called when shipments whose settlement the store rejected can be claimed again. */
   onReleased: () => void
   /** Called when a settlement was recorded or abandoned, so there is room again. */
@@ -136,6 +138,7 @@ export class HeldShipments {
       if (task.isOver && !task.hasChanges && !task.isLost && !this.#interim.isRecording(task)) {
         this.#remove(task)
         stopped.push(...task.shipments)
+        task.stops.returned()
       } else this.#endIfOver(task)
     }
     return stopped
@@ -143,10 +146,10 @@ export class HeldShipments {
 
   release(shipments: readonly HeldShipment[]): void {
     if (shipments.length === 0) return
-    const { store, backlog } = this.#deps
+    const { store } = this.#deps
     this.forget(shipments)
     store.release(shipments.map(({ shipment }) => shipment))
-    for (const { shipment } of shipments) backlog.returned(shipment.attempt, shipment.dueAtMs)
+    for (const { shipment } of shipments) this.#stored(shipment)
   }
 
   /** Frees the memory of shipments that no longer belong to this process. */
@@ -156,9 +159,17 @@ export class HeldShipments {
 
   /** Records shipments as expired because their retry window is over. */
   expire(overdue: readonly ClaimedShipment[]): void {
-    this.charge(overdue)
+    this.endWithoutAttempt(
+      overdue.map((claimed) => ({ claimed, keys: null })),
+      'overdue',
+    )
+  }
+
+  /** Records shipments, or the messages of them with some keys, as ended without another attempt. The rest goes back to the store. */
+  endWithoutAttempt(ended: readonly EndedShipment[], why: WithoutAttempt): void {
+    this.charge(ended.map(({ claimed }) => claimed))
     // There may be hundreds of thousands of deliveries, too many to record at once.
-    const groups = split(overdue, EXPIRED_AT_ONCE, EXPIRED_BYTES)
+    const groups = split(ended, EXPIRED_AT_ONCE, EXPIRED_BYTES)
     const { destination, clock } = this.#deps
     const deletions: IsDeleted[] = []
     const isDeleted: IsDeleted = (...message) => deletions.some((isOne) => isOne(...message))
@@ -166,8 +177,19 @@ export class HeldShipments {
     const next = (): void => {
       const some = groups.shift()
       // Each is built when the one before it is recorded.
-      if (some === undefined) this.#expiring.delete(deletions)
-      else this.#record(expiry(destination(), some, clock.wallMs(), isDeleted), chargeOfAll(some), next)
+      if (some === undefined) {
+        this.#expiring.delete(deletions)
+        return
+      }
+      const settlement = endingWithoutAttempt(destination(), some, why, clock.wallMs(), isDeleted)
+      const left = settlement.kept.flatMap(({ shipment, parts }) => {
+        const found = some.find(({ claimed }) => claimed.shipment === shipment)
+        return found === undefined ? [] : [{ shipment: { ...shipment, parts }, bytes: found.claimed.bytes }]
+      })
+      this.#record(settlement, chargeOfAll(some.map(({ claimed }) => claimed)) - chargeOfAll(left), () => {
+        this.release(left)
+        next()
+      })
     }
     next()
   }
@@ -188,9 +210,8 @@ export class HeldShipments {
     // If a settlement is in progress, this is called again when it ends.
     if (!task.isOver || this.#interim.isRecording(task) || !this.#remove(task)) return
     this.#interim.forget(task)
-    if (task.isLost) this.forget(task.shipments)
-    else if (task.hasChanges) this.#settle(task)
-    else this.release(task.shipments)
+    if (!task.isLost && task.hasChanges) return this.#settle(task)
+    this.#giveUp(task)
   }
 
   /** Returns false if it was removed before. */
@@ -204,11 +225,21 @@ export class HeldShipments {
     const charge = chargeOfAll(task.shipments)
     const settlement = task.settlement(destination(), clock.scheduleMs(), clock.wallMs(), random)
     this.#record(settlement, charge - chargeOfAll(task.shipments), (recorded) => {
+      task.stops.recorded()
       if (!recorded) this.#lose(task)
+      // What is left of ordered shipments goes back to the store.
+      if (task.isOver && !this.#tasks.has(task)) this.#giveUp(task)
       this.#interim.recordingEnded(task)
       this.#endIfOver(task)
       this.#interim.recordIfDue()
     })
+  }
+
+  /** Gives back what is left of the task, if it still belongs to this process. */
+  #giveUp(task: Task): void {
+    if (task.isLost) this.forget(task.shipments)
+    else this.release(task.shipments)
+    task.stops.returned()
   }
 
   /** Called when its shipments no longer belong to this process, or the recorder releases them. */
@@ -225,12 +256,19 @@ export class HeldShipments {
       this.#recordings.delete(recording)
       this.giveBack(charge)
       if (recorded) {
-        for (const { attempt, dueAtMs } of settlement.remaining) this.#deps.backlog.returned(attempt, dueAtMs)
+        for (const draft of settlement.remaining) this.#stored(draft)
+        this.#deps.ordered.settled(settlement)
         this.#emitSettled(settlement)
       }
       onEnd(recorded)
       this.#deps.onRecorded()
     })
+  }
+
+  #stored(shipment: ShipmentDraft): void {
+    const { backlog, ordered } = this.#deps
+    if (shipment.order === undefined) backlog.returned(shipment.attempt, shipment.dueAtMs)
+    else ordered.stored(shipment)
   }
 
   #emitSettled(settlement: Settlement): void {
@@ -244,18 +282,19 @@ export class HeldShipments {
 }
 
 /** Splits the shipments in order into groups of at most `most` deliveries and about `mostBytes`, but at least one shipment each. */
-function split(shipments: readonly ClaimedShipment[], most: number, mostBytes: number): ClaimedShipment[][] {
-  const groups: ClaimedShipment[][] = []
+function split(shipments: readonly EndedShipment[], most: number, mostBytes: number): EndedShipment[][] {
+  const groups: EndedShipment[][] = []
   let room = 0
   let roomBytes = 0
-  for (const claimed of shipments) {
+  for (const ended of shipments) {
+    const { claimed } = ended
     const count = claimed.shipment.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
     if (groups.length === 0 || count > room || roomBytes <= 0) {
       groups.push([])
       room = most
       roomBytes = mostBytes
     }
-    groups.at(-1)?.push(claimed)
+    groups.at(-1)?.push(ended)
     room -= count
     roomBytes -= claimed.bytes
   }

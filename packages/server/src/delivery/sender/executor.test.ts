@@ -84,6 +84,7 @@ function setUp({ holdRequests = false, runs = null as IntegrationRuns | null } =
       urls: [0],
       steps: null,
       isPreview: false,
+      notAfterMs: null,
     }
     executor.start({ unit, destination: 1, messages, ...usual, ...given })
   }

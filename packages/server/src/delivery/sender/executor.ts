@@ -5,12 +5,13 @@
 import { kindOf } from '../../destinations/kinds.ts'
 import type { Carrier, Prepared, RequestBuilder } from '../../destinations/port/kind.ts'
 import { sharedTrace } from '../../outbound/trace-context.ts'
-import type { Destination, IntegrationDestination, StateEntry, TraceContext } from '../../store/store.ts'
+import type { Destination, StateEntry, TraceContext } from '../../store/store.ts'
+import { monotonicMs } from '../../timing/monotonic.ts'
 import { failure, type Outcome, UNWRITABLE, withoutAnswer } from '../link/outcome.ts'
 import type { CommandTarget, Load, SenderReports, Start, Unsent } from '../link/protocol.ts'
 import { senderFor } from './authorizing/authorized-client.ts'
 import type { HttpClient } from './http/attempt.ts'
-import type { IntegrationRuns, RunMessage } from './integration-runs.ts'
+import type { HostedDestination, IntegrationRuns, RunMessage } from './integration-runs.ts'
 import { LoadedMessages } from './loaded-messages.ts'
 import { SenderMemory } from './sender-memory.ts'
 import { bytesOf, hold, type Loaded, type Target } from './target.ts'
@@ -77,14 +78,20 @@ export class Executor implements CommandTarget {
     this.#runs?.state?.(destinationId, entries)
   }
 
+  answer(question: number, value: unknown, error: string | null): void {
+    this.#runs?.answer?.(question, value, error)
+  }
+
   recall(number: number): void {
     const target = this.#targets.get(number)
     if (target === undefined) return
     target.isStopped = false
-    for (const { start } of target.waiting.splice(0)) {
-      for (let at = 0; at < start.messages.length; at += 2) this.drop(start.messages[at] as number, [start.messages[at + 1] as number])
-      for (const url of start.urls) this.#reports.outcome(start.unit, url, ABORTED, 0)
-    }
+    for (const { start } of target.waiting.splice(0)) this.#abort(start)
+  }
+
+  #abort({ unit, messages, urls }: Start): void {
+    for (let at = 0; at < messages.length; at += 2) this.drop(messages[at] as number, [messages[at + 1] as number])
+    for (const url of urls) this.#reports.outcome(unit, url, ABORTED, 0)
   }
 
   resume(number: number): void {
@@ -159,7 +166,10 @@ export class Executor implements CommandTarget {
       const next = target.waiting[0]
       if (next === undefined || (target.transforms && !this.#isPrepared(target, next.start))) return
       target.waiting.shift()
-      this.#begin(target, next.start, performance.now() - next.sinceMs)
+      const { notAfterMs } = next.start
+      // For example, because the process was frozen. Another node may send it now.
+      if (notAfterMs !== null && monotonicMs() > notAfterMs) this.#abort(next.start)
+      else this.#begin(target, next.start, performance.now() - next.sinceMs)
     }
   }
 
@@ -209,7 +219,7 @@ export class Executor implements CommandTarget {
 
   #carryOut(target: Target, start: Start, taken: Taken, waitedMs: number): void {
     const kind = kindOf(target.destination)
-    if (kind.place === 'host') this.#run(target, start, taken.prepared as Prepared[], waitedMs)
+    if (kind.place !== 'thread') this.#run(target, start, taken.prepared, waitedMs)
     else if (kind.carrier === null) this.#send(kind.requests, target, start, taken, waitedMs)
     else this.#call(kind.carrier, target, start, taken, waitedMs)
   }
@@ -235,15 +245,17 @@ export class Executor implements CommandTarget {
     }
   }
 
-  /** Runs an integration. */
-  #run(target: Target, start: Start, prepared: readonly Prepared[], waitedMs: number): void {
+  /** Runs an integration, or loads the messages into a warehouse. */
+  #run(target: Target, start: Start, prepared: readonly (string | Prepared)[], waitedMs: number): void {
     if (this.#runs === null) throw new Error('this sender runs no integrations')
     const { urls, steps, keepAnswer, isPreview } = start
-    const messages = prepared.map(({ text, steps: matching = [] }): RunMessage => ({ text, steps: matching }))
+    const messages = prepared.map((item): RunMessage => {
+      return typeof item === 'string' ? { text: item, steps: [] } : { text: item.text, steps: item.steps ?? [] }
+    })
     const bytes = EVENT_FACTOR * messages.reduce((sum, { text }) => sum + text.length, 0)
     const ended = this.#started(target, start, bytes, waitedMs)
     const work = { messages, succeeded: steps, keepsRequests: keepAnswer, isPreview }
-    this.#runs.run(target.destination as IntegrationDestination, work, (outcome) => ended(urls[0] as number, outcome))
+    this.#runs.run(target.destination as HostedDestination, work, (outcome) => ended(urls[0] as number, outcome))
   }
 
   /** Calls the function of a kind that carries out its deliveries itself. */
@@ -327,13 +339,15 @@ export class Executor implements CommandTarget {
     const traces: (TraceContext | null)[] = []
     let failed: Error | null = null
     let id = ''
-    let room = isBatch ? target.destination.batch.bytes : Number.POSITIVE_INFINITY
+    // A load stays complete: what belongs to it is stored.
+    const isLimited = isBatch && kindOf(target.destination).place !== 'loader'
+    let room = isLimited ? target.destination.batch.bytes : Number.POSITIVE_INFINITY
     for (let at = 0; at < messages.length; at += 2) {
       const key = messages[at] as number
       const index = messages[at + 1] as number
       const loaded = this.#loads.get(key)
       const item = loaded === undefined || room <= 0 ? undefined : this.#itemOf(loaded, index)
-      if (isBatch && loaded !== undefined) {
+      if (isLimited && loaded !== undefined) {
         room -= loaded.transform?.pending.has(index) ? Number.POSITIVE_INFINITY : bodyBytes(item)
         if (room <= 0 && (prepared.length > 0 || item === undefined)) {
           unsent.push({ position: at / 2, why: 'left_out' })

@@ -2,6 +2,7 @@
 // is sent. Only listeners to attempts, and deletion requests, read fields of a message; its segment is then parsed once more.
 
 import type { JsonObject } from '@switchyard/protocol'
+import type { OrderKey } from '../../model/order/order-key.ts'
 import { outboundBytes } from '../../outbound/merged-size.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
@@ -112,6 +113,33 @@ export class Member {
     const { type, userId, previousId } = this.content.item(this.index)
     return { type, userId, previousId }
   }
+}
+
+/** A message that is delivered in order. */
+export class OrderedMember extends Member {
+  readonly key: OrderKey
+  /** The task that has it. */
+  readonly task: { leave(member: OrderedMember): void }
+
+  constructor(shipment: Shipment, part: number, content: PartContent, index: number, key: OrderKey, task: OrderedMember['task']) {
+    super(shipment, part, content, index)
+    this.key = key
+    this.task = task
+  }
+}
+
+/** What decides which messages of a key may start. A task informs it of what became of them. */
+export interface KeyOrder {
+  /** Their keys go on. */
+  delivered(members: readonly OrderedMember[]): void
+  /** They will be attempted again, or have ended without being delivered. Their keys wait until that is recorded: see returned(). */
+  stopped(members: readonly OrderedMember[]): void
+  /** They did not fit into their request, and are next again. */
+  withdrawn(members: readonly OrderedMember[]): void
+  /** They go back to the store, with everything of their keys that is behind them. Calls `leave` of the tasks. */
+  leave(members: Iterable<OrderedMember>): void
+  /** The outcome of a message of each of these keys is recorded, or a message that was left is back in the store. */
+  returned(keys: readonly OrderKey[]): void
 }
 
 function textOrNull(value: unknown): string | null {

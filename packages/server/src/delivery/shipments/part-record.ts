@@ -1,8 +1,12 @@
 // What happened to the messages of one part of a shipment since its last settlement. Pure, like the task that fills these records.
 
+import type { OrderKey } from '../../model/order/order-key.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
-import type { AttemptRecord, FinalState, RequestRecord, RowId, Shipment } from '../../store/store.ts'
+import type { AttemptRecord, FinalState, HeldKey, RequestRecord, RowId, Shipment } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
+
+/** The tables of a load in the records of all its parts but the first. */
+const MAX_TABLES = 20
 
 export interface PartRecord {
   shipment: Shipment
@@ -18,6 +22,8 @@ export interface PartRecord {
   purged: number[]
   /** Messages that the store could not read. */
   unreadable: number[]
+  /** By index, if the messages are delivered in order. */
+  keys?: ReadonlyMap<number, OrderKey> | undefined
 }
 
 export interface UnitOutcome {
@@ -60,8 +66,13 @@ export function takeRecords(record: PartRecord, atMs: number): AttemptRecord[] {
   return records
 }
 
-export function requestRecord({ url, startedAtMs, outcome, version }: UnitOutcome, indexes: readonly number[]): RequestRecord {
-  const { status, reason, error, address, timings, responseStart, logs = null } = outcome
+/** `isFirst`: a load of many segments has many records, and only the first has more than its largest tables. */
+export function requestRecord(
+  { url, startedAtMs, outcome, version }: UnitOutcome,
+  indexes: readonly number[],
+  isFirst = true,
+): RequestRecord {
+  const { status, reason, error, address, timings, responseStart, logs = null, load } = outcome
   const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = timings
   return {
     url,
@@ -79,5 +90,17 @@ export function requestRecord({ url, startedAtMs, outcome, version }: UnitOutcom
     indexes,
     version,
     logs,
+    ...(load !== undefined && { load: isFirst ? load : { ...load, tables: load.tables.slice(0, MAX_TABLES) } }),
   }
+}
+
+/** The keys that messages of these records hold: those that failed or expired. */
+export function holdsOf({ keys, origin, segment }: PartRecord, records: readonly AttemptRecord[]): HeldKey[] {
+  if (keys === undefined) return []
+  return records.flatMap(({ attempt, finals }) =>
+    finals.flatMap(({ state: ended, indexes }) => {
+      if (ended !== 'failed' && ended !== 'expired') return []
+      return indexes.map((index) => ({ key: keys.get(index) as OrderKey, origin, segment, index, attempts: attempt, ended }))
+    }),
+  )
 }

@@ -5,16 +5,17 @@
 
 import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import type { DestinationKind } from '../../destinations/port/kind.ts'
+import type { OrderKey } from '../../model/order/order-key.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
 import { withoutDeleted } from '../../store/port/without-deleted.ts'
 import {
   type ClaimedShipment,
   type Destination,
   type Gathered,
+  type HeldKey,
   type IsDeleted,
   type KeptShipment,
   type Part,
-  type Progress,
   type RequestRecord,
   type RowId,
   type Settlement,
@@ -26,30 +27,18 @@ import {
 import { type Ran, type Rejected, rejectionOutcome } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
 import { DeadLetterBuilder, type DeadLetterSettings } from './dead-letters.ts'
-import { contentsOf, Member, type PartContent } from './member.ts'
-import { end, endOf, type PartRecord, requestRecord, takeRecords, type UnitOutcome } from './part-record.ts'
+import { contentsOf, type KeyOrder, Member, OrderedMember, type PartContent } from './member.ts'
+import { end, endOf, holdsOf, type PartRecord, requestRecord, takeRecords, type UnitOutcome } from './part-record.ts'
+import { combineRetries, type PendingRetry } from './pending-retry.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
+import { StoppedKeys } from './stopped-keys.ts'
 import { byPart, byShipment, splitIntoBatches, type Unit, unitOf } from './unit.ts'
 
 /** What is kept of a claimed shipment in a task. */
 export type HeldShipment = Pick<ClaimedShipment, 'shipment' | 'bytes'>
 
 /** What a settlement depends on. */
-export type SettledDestination = Pick<Destination, 'retryWindowMs' | 'retry'> & DeadLetterSettings
-
-/** Deliveries that will be retried together. */
-interface PendingRetry {
-  shipment: Shipment
-  members: Member[]
-  isBatch: boolean
-  progress: Progress
-  reason: string
-  startedAtMs: number
-}
-
-/** Retries are combined if their windows began within this time, and within this share of the window. */
-const COMBINE_MS = 1_000
-const COMBINE_SHARE = 0.01
+export type SettledDestination = Pick<Destination, 'retryWindowMs' | 'retry' | 'order'> & DeadLetterSettings
 
 export class Task {
   readonly retry: boolean
@@ -57,6 +46,10 @@ export class Task {
   readonly size: number
   /** The units not started yet, in order. */
   readonly units: Unit[]
+  /** The messages not started yet, if they are delivered in order. Then there are no units before they start. */
+  readonly waiting = new Set<OrderedMember>()
+  /** Whether all its messages are one request. */
+  readonly isUnit: boolean
   /** The messages to be sent. */
   readonly contents: PartContent[] = []
   /** The shipments as stored: without deliveries that were recorded as ended. */
@@ -77,24 +70,59 @@ export class Task {
   /** The deletions since the task began. Messages in flight are not stopped, but they do not become dead letters, and the text of their attempts is not recorded. */
   readonly #deletions: IsDeleted[] = []
   readonly #kind: DestinationKind
+  readonly #order: KeyOrder | null
+  /** Informed when settlements are recorded, and when its shipments are back in the store. */
+  readonly stops: StoppedKeys
   #system: Set<RowId> | undefined
 
-  /** `senders`: over how many senders the destination is spread. Each may then get a piece of the messages of a large part. */
-  constructor(shipments: readonly ClaimedShipment[], { batch, type }: Pick<Destination, 'batch' | 'type'>, senders = 1) {
+  /**
+   * `senders`: over how many senders the destination is spread. Each may then get a piece of the messages of a large part. `order`: if the messages
+   * of the shipments have keys.
+   */
+  constructor(
+    shipments: readonly ClaimedShipment[],
+    { batch, type }: Pick<Destination, 'batch' | 'type'>,
+    senders = 1,
+    order: KeyOrder | null = null,
+  ) {
     this.#kind = KINDS[type]
+    this.#order = order
+    this.stops = new StoppedKeys(order)
     this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
-    const isBatch = shipments.some(({ shipment }) => shipment.unit)
+    // A load stays the same set of messages, however many they are. They are read by the loader.
+    const isLoad = this.#kind.place === 'loader'
+    const isBatch = isLoad || shipments.some(({ shipment }) => shipment.unit)
+    this.isUnit = isBatch
     // The size of a batch depends on its messages, so these are read here. A single message is read by its sender.
-    const members = shipments.flatMap((claimed) => this.#membersOf(claimed, isBatch || batch.size > 1, senders))
+    const members = shipments.flatMap((claimed) => this.#membersOf(claimed, !isLoad && (isBatch || batch.size > 1), isLoad ? 1 : senders))
     this.size = members.length
-    if (isBatch) this.units = members.length === 0 ? [] : [unitOf(members, true)]
+    if (order !== null) {
+      this.units = []
+      for (const member of members) this.waiting.add(member as OrderedMember)
+    } else if (isBatch) this.units = members.length === 0 ? [] : [unitOf(members, true)]
     else if (batch.size > 1) this.units = splitIntoBatches(members, batch)
     else this.units = members.map((member) => unitOf([member], false))
   }
 
   get shipments(): readonly HeldShipment[] {
     return this.#shipments
+  }
+
+  /** Starts messages that are delivered in order, in one request. */
+  startTogether(members: OrderedMember[], isBatch: boolean, nowMs: number): Unit {
+    const unit = unitOf(members, isBatch)
+    for (const member of members) this.waiting.delete(member)
+    this.#running.add(unit)
+    unit.startedAtMs = nowMs
+    return unit
+  }
+
+  /** The message goes back to the store with its shipment. */
+  leave(member: OrderedMember): void {
+    if (!this.waiting.delete(member)) return
+    this.stops.leave(member)
+    this.#unstarted.push(unitOf([member], false))
   }
 
   /** Takes the next unit to be sent. */
@@ -124,6 +152,7 @@ export class Task {
     const combined = combine(results)
     this.#record(unit, results, combined)
     if (combined.kind !== 'retry') return
+    this.stops.stop(unit.members)
     const { reason, retryAfterMs } = combined
     if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
     const { shipment } = unit.members[0] as Member
@@ -140,7 +169,8 @@ export class Task {
       const about = positions.map((position) => members[position] as Member)
       const parts = byPart(about)
       for (const [at, [part, indexes]] of parts.entries()) {
-        const record: RequestRecord = { ...requestRecord({ ...request, version }, indexes), step: { subscription, method } }
+        const record: RequestRecord = requestRecord({ ...request, version }, indexes, at === 0)
+        if (subscription !== null) record.step = { subscription, method }
         if (parts.length > 1) record.gathered = this.#gathered(about, at === 0)
         ;(this.#records[part] as PartRecord).requests.push(record)
       }
@@ -152,8 +182,13 @@ export class Task {
     for (const [position, { verdict, reason, retryAfterMs, succeeded }] of messages.entries()) {
       const member = members[position] as Member
       const record = this.#records[member.part] as PartRecord
-      if (verdict === 'success') record.delivered.push(member.index)
-      else if (verdict === 'permanent') end(record, endOf(reason), reason ?? 'unknown', [member.index])
+      if (verdict === 'success') {
+        record.delivered.push(member.index)
+        this.#order?.delivered([member as OrderedMember])
+        continue
+      }
+      this.stops.stop([member])
+      if (verdict === 'permanent') end(record, endOf(reason), reason ?? 'unknown', [member.index])
       else {
         if (retryAfterMs !== null) this.#retryAfterMs = Math.max(this.#retryAfterMs ?? 0, retryAfterMs)
         const progress = succeeded.length === 0 ? null : succeeded
@@ -179,12 +214,22 @@ export class Task {
       else this.#reject(member, why, { url, startedAtMs, outcome: rejectionOutcome(why), version: destination.version })
     }
     unit.members = unit.members.filter((member) => !ended.has(member))
+    this.stops.stop([...ended].filter((member) => !leftOut.includes(member)))
     if (leftOut.length > 0) this.#startLater(leftOut, Math.max(1, unit.members.length))
     if (unit.members.length === 0) this.#running.delete(unit)
   }
 
   /** Makes units of messages that did not fit into their request. As many as did fit are likely to fit again. */
   #startLater(members: readonly Member[], size: number): void {
+    if (this.#order !== null) {
+      this.#order.withdrawn(members as readonly OrderedMember[])
+      // Before the others, which come later in the order of acceptance.
+      const later = [...this.waiting]
+      this.waiting.clear()
+      for (const member of [...(members as readonly OrderedMember[]), ...later]) this.waiting.add(member)
+      if (this.#isStopped) this.#order.leave(members as readonly OrderedMember[])
+      return
+    }
     const units: Unit[] = []
     for (let at = 0; at < members.length; at += size) units.push(unitOf(members.slice(at, at + size), true))
     if (this.#isStopped) this.#unstarted.push(...units)
@@ -204,6 +249,7 @@ export class Task {
   withdraw(unit: Unit): void {
     this.#running.delete(unit)
     this.#unstarted.push(unit)
+    this.stops.stop(unit.members)
   }
 
   /** Called when the settlement was rejected because the shipments no longer belong to this task. The task then sends nothing more. */
@@ -216,6 +262,7 @@ export class Task {
   stop(): void {
     this.#isStopped = true
     this.#unstarted.push(...this.units.splice(0))
+    if (this.waiting.size > 0) this.#order?.leave([...this.waiting])
   }
 
   /** Drops messages whose users were deleted while the task waited, and returns them. */
@@ -234,13 +281,18 @@ export class Task {
       if (left.length === 0) this.units.splice(at, 1)
       else unit.members = left
     }
+    // They go back to the store, and are claimed again without their content.
+    const gone = [...this.waiting].filter((member) =>
+      isDeleted(member.sourceId, (this.#records[member.part] as PartRecord).segment, member.owner),
+    )
+    if (gone.length > 0) this.#order?.leave(gone)
     for (const { body } of this.contents) body.forgetParsed()
     return deleted
   }
 
   /** Whether nothing is waiting or in flight, so that it can be settled or released. */
   get isOver(): boolean {
-    return this.#running.size === 0 && this.#trailing === 0 && this.units.length === 0
+    return this.#running.size === 0 && this.#trailing === 0 && this.units.length === 0 && this.waiting.size === 0
   }
 
   /** Whether anything has happened since the last settlement. If not, the shipments are released unchanged. */
@@ -261,7 +313,7 @@ export class Task {
   settlement(destination: SettledDestination, nowMs: number, wallMs: number, random: () => number): Settlement {
     const { retryWindowMs: windowMs, retry: policy } = destination
     const remaining: ShipmentDraft[] = []
-    for (const { shipment, members, isBatch, progress, reason, startedAtMs } of this.#combineRetries(windowMs)) {
+    for (const { shipment, members, isBatch, progress, reason, startedAtMs } of combineRetries(this.#retries, windowMs)) {
       const attempt = shipment.attempt + 1
       const firstAttemptAtMs = shipment.firstAttemptAtMs ?? startedAtMs
       const next = nextRetry({ attempt, firstAttemptAtMs, nowMs, windowMs, policy, retryAfterMs: this.#retryAfterMs, random })
@@ -271,16 +323,22 @@ export class Task {
       }
       const { replay, destinationId } = shipment
       const dueAtMs = next.atMs
-      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: isBatch, progress, replay, parts: this.#partsOf(members) })
+      const order = shipment.order && { order: { row: 'head' as const, ord: shipment.order.ord } }
+      const parts = this.#partsOf(members)
+      remaining.push({ destinationId, attempt, firstAttemptAtMs, dueAtMs, unit: isBatch, progress, replay, parts, ...order })
     }
     const kept: KeptShipment[] = []
     const done: Shipment[] = []
     const isOver = this.isOver
-    const left = byShipment([...this.#unstarted, ...this.#running, ...this.units].flatMap(({ members }) => members))
+    const started = [...this.#unstarted, ...this.#running, ...this.units].flatMap(({ members }) => members)
+    const left = byShipment([...started, ...this.waiting])
     this.#shipments = this.#shipments.flatMap(({ shipment, bytes }) => {
       const members = left.get(shipment.id)
+      // Messages go back to the store in the order in which they were accepted.
+      if (shipment.order !== undefined) members?.sort((a, b) => a.part - b.part || a.index - b.index)
       const parts = members === undefined ? [] : this.#partsOf(members)
-      if (parts.length > 0 && !isOver) {
+      // An ordered shipment keeps its row, and so its place, until nothing is left of it.
+      if (parts.length > 0 && (!isOver || shipment.order !== undefined)) {
         kept.push({ shipment, parts })
         return [{ shipment: { ...shipment, parts }, bytes }]
       }
@@ -290,13 +348,16 @@ export class Task {
       return []
     })
     const letters = DeadLetterBuilder.of(destination)
+    const holds: HeldKey[] = []
     const records = this.#records.flatMap((record) => {
       const taken = takeRecords(record, wallMs)
+      if (destination.order?.onFailure === 'hold') holds.push(...holdsOf(record, taken))
       return letters === null ? taken : taken.map((one) => letters.add(one, record.body))
     })
     this.#retries = []
     this.#hasChanges = false
     this.#unrecorded = 0
+    this.stops.settled()
     const { id: destinationId } = destination
     const bodyOf = (segment: RowId): SegmentBody | undefined => this.#records.find((record) => record.segment === segment)?.body
     const state = this.#state
@@ -308,6 +369,7 @@ export class Task {
       remaining,
       records,
       letters: letters?.letters,
+      holds,
       system: this.#system,
       bodyOf,
     }
@@ -323,7 +385,7 @@ export class Task {
     for (const [at, [part, indexes]] of parts.entries()) {
       const record = this.#records[part] as PartRecord
       for (const result of results.slice(unit.recorded)) {
-        const request = requestRecord(result, indexes)
+        const request = requestRecord(result, indexes, at === 0)
         if (parts.length > 1) request.gathered = this.#gathered(unit.members, at === 0)
         record.requests.push(request)
       }
@@ -331,41 +393,19 @@ export class Task {
       else if (combined?.kind === 'failed') end(record, 'failed', combined.reason, indexes)
     }
     unit.recorded = results.length
-  }
-
-  /**
-   * Combines retries. A batch stays a unit of its own. Single messages with the same progress are combined if their windows began at
-   * nearly the same time. The combined window begins with the latest of their attempts, so no message's window becomes shorter, and none
-   * becomes longer by more than a hundredth.
-   */
-  #combineRetries(windowMs: number): PendingRetry[] {
-    const combineMs = Math.min(COMBINE_MS, windowMs * COMBINE_SHARE)
-    const combinedRetries: PendingRetry[] = []
-    const singles = new Map<string, { retry: PendingRetry; fromMs: number }>()
-    for (const retry of this.#retries.sort((a, b) => a.startedAtMs - b.startedAtMs)) {
-      const key = `${retry.shipment.id} ${retry.progress?.join(' ') ?? ''}`
-      const same = retry.isBatch ? undefined : singles.get(key)
-      // If the shipment was attempted before, its window began then and is the same for all its messages.
-      if (same && (retry.shipment.firstAttemptAtMs !== null || retry.startedAtMs - same.fromMs <= combineMs)) {
-        same.retry.members.push(...retry.members)
-        same.retry.startedAtMs = retry.startedAtMs
-        continue
-      }
-      const first = { ...retry, members: [...retry.members] }
-      combinedRetries.push(first)
-      if (!retry.isBatch) singles.set(key, { retry: first, fromMs: retry.startedAtMs })
-    }
-    return combinedRetries
+    if (combined?.kind === 'delivered') this.#order?.delivered(unit.members as OrderedMember[])
+    else if (combined?.kind === 'failed') this.stops.stop(unit.members)
   }
 
   /** `reads`: whether the messages are read now, to find those that cannot be sent. If they are in memory, that costs nothing. */
   #membersOf({ shipment, bodies }: ClaimedShipment, reads: boolean, senders: number): Member[] {
     const members: Member[] = []
-    for (const { origin, segment, indexes } of shipment.parts) {
+    for (const { origin, segment, indexes, keys } of shipment.parts) {
       const body = bodies.get(segment)
       const ended: PartRecord['ended'] = new Map()
       if (body?.about.sourceId === SYSTEM_SOURCE) this.#system = (this.#system ?? new Set()).add(origin)
       const record: PartRecord = { shipment, body, origin, segment, requests: [], delivered: [], ended, purged: [], unreadable: [] }
+      if (keys !== undefined) record.keys = new Map(indexes.map((index, at) => [index, keys[at] as OrderKey]))
       const part = this.#records.push(record) - 1
       const known = reads ? body?.content : body?.parsed
       const contents = body === undefined ? [] : contentsOf(origin, body, indexes, reads ? 1 : senders)
@@ -376,7 +416,8 @@ export class Task {
         if (known?.isUnreadable) this.#unsent(part, index, 'unreadable')
         else if (content === undefined || content.body.absent.includes(index) || (known && known.items[index] == null))
           this.#unsent(part, index, 'deleted')
-        else members.push(new Member(shipment, part, content, index))
+        else if (record.keys === undefined) members.push(new Member(shipment, part, content, index))
+        else members.push(new OrderedMember(shipment, part, content, index, record.keys.get(index) as OrderKey, this))
       }
       if (members.length > before) this.contents.push(...contents)
     }
@@ -397,8 +438,9 @@ export class Task {
 
   #partsOf(members: readonly Member[]): Part[] {
     return byPart(members).map(([part, indexes]) => {
-      const { origin, segment } = this.#records[part] as PartRecord
-      return { origin, segment, indexes }
+      const { origin, segment, keys } = this.#records[part] as PartRecord
+      if (keys === undefined) return { origin, segment, indexes }
+      return { origin, segment, indexes, keys: indexes.map((index) => keys.get(index) as OrderKey) }
     })
   }
 }

@@ -7,6 +7,7 @@ import { type HostEvents, type HostOptions, openHost } from '../link/host-channe
 import type { Link, LinkEvents, OpenLink } from '../link/link.ts'
 import { type Outcome, unanswered } from '../link/outcome.ts'
 import type { RenewedTokens } from '../link/protocol.ts'
+import { unavailableLink } from '../link/unavailable-link.ts'
 import type { Work } from '../link/work.ts'
 import { HostOutput, withoutSecrets } from './host-output.ts'
 import type { LostReason } from './replaceable-sender.ts'
@@ -123,7 +124,7 @@ export class Hosts implements SenderGroup {
   #open(name: string, events: LinkEvents): Link {
     const { host, program, maxRssBytes, onOutput } = this.#options
     const options = host()
-    if (options === null) return unavailableLink(events)
+    if (options === null) return unavailableLink(events, unanswered('integration_retry', NOT_INSTALLED))
     const secrets = (): Iterable<JsonObject> => [...this.#settings.values(), ...this.#renewed.values()]
     const output = new HostOutput(secrets, (line) => onOutput(line, name))
     const hostEvents: HostEvents = {
@@ -174,28 +175,5 @@ export class Hosts implements SenderGroup {
 
   #ended(work: Work, outcome: Outcome | null): void {
     if (outcome?.reason !== 'sender_lost' && outcome?.reason !== 'integration_crashed') this.#suspects.survived(work, outcome)
-  }
-}
-
-/** Fails all work until the package is installed. Replaced at the next check, which looks for the package again. */
-function unavailableLink(events: LinkEvents): Link {
-  const ignore = (): void => undefined
-  return {
-    commands: {
-      define: ignore,
-      forget: ignore,
-      recall: ignore,
-      resume: ignore,
-      limit: ignore,
-      load: ignore,
-      drop: ignore,
-      start: ({ unit, urls }) => {
-        queueMicrotask(() => {
-          for (const url of urls) events.outcome(unit, url, unanswered('integration_retry', NOT_INSTALLED), 0)
-        })
-      },
-    },
-    drain: () => Promise.resolve(),
-    health: { isHeard: true, isSpent: true, ping: ignore, kill: (error) => events.lost(error) },
   }
 }

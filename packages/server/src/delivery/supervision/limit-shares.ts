@@ -1,7 +1,7 @@
 // Divides the limit of a destination's requests in flight among the senders that share it. Each gets an equal share. A sender that was told a lower
-// limit may have more in flight for a while, so its units are counted until they show that it keeps to the lower one; only then another gets what has
-// become free. Invariant: as long as the limit does not change, all senders together never have more in flight than it allows. Pure: no clock, no
-// threads.
+// limit may have more in flight for a while, so the units that it had before are counted until they have ended, or a later one shows that it keeps to
+// the lower limit; only then another gets what has become free. Invariant: as long as the limit does not change, all senders together never have more
+// in flight than it allows. Pure: no clock, no threads.
 
 export interface SharesDeps<S> {
   /** Tells a sender how many units it may have in flight. It takes effect before the units that are given to it later. */
@@ -13,11 +13,13 @@ export interface SharesDeps<S> {
 interface Part {
   /** The number of units that it was given and that have not ended: in flight, or waiting. */
   units: number
+  /** How many of them it was given before its last lower limit. Only these can be in flight beyond `told`. */
+  earlier: number
   /** What it gets when the others have made room. */
   share: number
   /** The limit that it was told; below 0 before the first time. */
   told: number
-  /** The most that it can have in flight now, because of earlier limits. Never below `told`. */
+  /** The most that it can have in flight now, because of earlier limits: `told`, or up to `earlier` if that is more. */
   most: number
   /** Grows with every lower limit. A unit that was given later and has begun shows that the sender keeps to it. */
   epoch: number
@@ -51,7 +53,8 @@ export class LimitShares<S> {
   add(sender: S, units = 0): void {
     const known = this.#parts.get(sender)
     this.#parts.delete(sender)
-    const part = known ?? { units, share: 0, told: -1, most: Math.min(units, this.#limit), epoch: 0, isLeaving: false }
+    const most = Math.min(units, this.#limit)
+    const part = known ?? { units, earlier: units, share: 0, told: -1, most, epoch: 0, isLeaving: false }
     part.isLeaving = false
     this.#parts.set(sender, part)
     this.#divide()
@@ -102,9 +105,10 @@ export class LimitShares<S> {
     const part = this.#parts.get(sender)
     if (part === undefined) return false
     part.units--
+    if (epoch !== part.epoch) part.earlier--
     // The sender starts a unit only if fewer are in flight than it was told.
     const most = hasBegun && epoch === part.epoch ? part.told : part.most
-    part.most = Math.max(part.told, Math.min(most, part.units))
+    part.most = Math.max(part.told, Math.min(most, part.earlier))
     const isGone = part.isLeaving && part.units === 0
     if (isGone) this.#parts.delete(sender)
     if (!this.#isSettled) this.#divide()
@@ -121,7 +125,7 @@ export class LimitShares<S> {
       if (part.share === 0 && had > 0 && part.units > 0) this.#deps.recall(sender)
     }
     for (const [sender, part] of active) {
-      const room = this.#limit - this.#reserved + reservedBy(part)
+      const room = this.#limit - this.#reserved + part.most
       const told = Math.max(part.told, 0, Math.min(part.share, room))
       if (told > part.told) this.#tell(sender, part, told)
     }
@@ -129,20 +133,19 @@ export class LimitShares<S> {
   }
 
   #tell(sender: S, part: Part, limit: number): void {
-    if (limit < part.told) part.epoch++
+    if (limit < part.told) {
+      part.epoch++
+      part.earlier = part.units
+    }
     part.told = limit
-    part.most = Math.max(limit, Math.min(part.most, part.units))
+    part.most = Math.max(limit, Math.min(part.most, part.earlier))
     this.#deps.tell(sender, limit)
   }
 
   /** How many units may be in flight, with the limits that were told. */
   get #reserved(): number {
     let sum = 0
-    for (const part of this.#parts.values()) sum += reservedBy(part)
+    for (const { most } of this.#parts.values()) sum += most
     return sum
   }
-}
-
-function reservedBy({ told, most, units }: Part): number {
-  return Math.max(told, Math.min(most, units))
 }

@@ -7,7 +7,7 @@ import { failure, type Outcome } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
 import { dropLoaded, type Sendable, type Work } from '../link/work.ts'
 
-export type LostReason = 'sender_lost' | 'integration_crashed'
+export type LostReason = 'sender_lost' | 'integration_crashed' | 'loader_lost'
 
 /** Throws if a report cannot be true, which ends the sender that made it. `left` is the number of messages that were not reported as unsent. */
 export interface ReportCheck {
@@ -192,7 +192,7 @@ export class ReplaceableSender {
     unit.link = link
     const { commands } = link
     const { work } = unit
-    const { isBatch, attempt, replay, startedAtMs, keepAnswer, urls, steps = null, isPreview = false } = work
+    const { isBatch, attempt, replay, startedAtMs, keepAnswer, urls, steps = null, isPreview = false, notAfterMs = null } = work
     const destination = this.#define(commands, work.destination)
     const messages: number[] = []
     for (const { content, index } of work.messages) {
@@ -212,6 +212,7 @@ export class ReplaceableSender {
       urls,
       steps,
       isPreview,
+      notAfterMs,
       messages,
     })
   }

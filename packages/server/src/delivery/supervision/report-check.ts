@@ -66,7 +66,7 @@ function checkState(state: readonly RanState[], left: number): void {
 function checkRequest({ positions, subscription, method, url, startedAtMs, outcome, sent }: RanRequest, left: number): void {
   mustBe(Array.isArray(positions) && positions.length > 0)
   checkPositions(positions, left)
-  mustBe(isText(subscription) && isTextOrNull(method) && isText(url) && isTime(startedAtMs))
+  mustBe(isTextOrNull(subscription) && isTextOrNull(method) && isText(url) && isTime(startedAtMs))
   checkOutcome(outcome)
   if (sent === null) return
   const headers = Object.entries(sent.headers)

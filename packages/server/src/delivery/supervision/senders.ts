@@ -15,6 +15,8 @@ export interface SendersOptions {
   onLost?: ((error: Error) => void) | undefined
   /** Runs integrations. Without it, there can be no such destinations. */
   hosts?: SenderGroup | undefined
+  /** Loads messages into warehouses. Without it, there can be no such destinations. */
+  loaders?: SenderGroup | undefined
   /** When a destination is spread over several senders. */
   spreading?: SpreadingOptions | undefined
   /** How often senders are checked. Default: every 2 s. */
@@ -28,10 +30,11 @@ export class Senders {
   readonly runAhead: boolean
   readonly #threads: SenderGroup
   readonly #hosts: SenderGroup
+  readonly #loaders: SenderGroup
   readonly #groups: readonly SenderGroup[]
   readonly #check: NodeJS.Timeout
 
-  constructor({ count, open, runAhead = true, onLost = () => undefined, hosts, spreading, checkMs = CHECK_MS }: SendersOptions) {
+  constructor({ count, open, runAhead = true, onLost = () => undefined, hosts, loaders, spreading, checkMs = CHECK_MS }: SendersOptions) {
     const lost = (error: Error): 'sender_lost' => {
       onLost(error)
       return 'sender_lost'
@@ -39,7 +42,8 @@ export class Senders {
     const pool = { count, name: 'switchyard-sender', open, onLost: lost }
     this.#threads = count > 1 ? new SpreadingPool(pool, spreading) : new SenderPool({ ...pool, isPreloaded: !runAhead })
     this.#hosts = hosts ?? this.#threads
-    this.#groups = [...new Set([this.#threads, this.#hosts])]
+    this.#loaders = loaders ?? this.#threads
+    this.#groups = [...new Set([this.#threads, this.#hosts, this.#loaders])]
     this.runAhead = runAhead
     this.#check = setInterval(() => {
       for (const group of this.#groups) group.check()
@@ -49,7 +53,9 @@ export class Senders {
 
   /** The senders for destinations like this one. */
   of(destination: Destination): SenderGroup {
-    return kindOf(destination).place === 'host' ? this.#hosts : this.#threads
+    const { place } = kindOf(destination)
+    if (place === 'thread') return this.#threads
+    return place === 'host' ? this.#hosts : this.#loaders
   }
 
   /** Waits a moment for requests in flight; the others end as `aborted`. */

@@ -161,6 +161,12 @@ type CarryingOut<D> =
       readonly carrier: null
       readonly requests: null
     }
+  | {
+      /** In a loader process, as loads: sets of messages that stay the same when they are repeated. */
+      readonly place: 'loader'
+      readonly carrier: null
+      readonly requests: null
+    }
 
 /** `D` is a destination of the kind, `Given` its settings in a request, and `Stored` its stored form. */
 export type DestinationKind<
@@ -173,6 +179,8 @@ interface KindAnswers<D extends Destination, Given extends GivenSettings, Stored
   readonly type: D['type']
   /** How sentences name it, such as `a webhook` and `webhooks`. */
   readonly noun: { readonly one: string; readonly many: string }
+  /** The package that it needs, which may not be installed. A destination is refused if it is missing. */
+  readonly package?: 'warehouse'
 
   // ── Settings ──
 

@@ -8,6 +8,7 @@ import { array, boolean, integer, nullable, object, oneOf, patchOf, type Schema,
 import { NO_FILTER } from '../../model/configuration.ts'
 import { MAX_EXPRESSION, subscribeProblem } from '../subscribe/parse-subscribe.ts'
 import { CONDITIONAL_FILTERS } from './conditional-filter-settings.ts'
+import { ORDER_SETTING } from './order-settings.ts'
 import { RETRY_SETTINGS } from './retry-settings.ts'
 
 const KIB = 1024
@@ -125,6 +126,7 @@ export const COMMON_SETTINGS = resource(
       null,
     ),
     maxInFlight: withDefault(integer({ min: 1, max: 1_000, description: 'The maximum number of requests in flight.' }), 50),
+    order: addedLater(ORDER_SETTING),
     includeViolations: addedLater(
       withDefault(
         boolean({

@@ -1,7 +1,7 @@
 // The tasks that wait in memory to be sent: first attempts and retries, each in order. Each kind gets half of the requests allowed in
 // flight, and all of them while the other kind has nothing waiting.
 
-import type { Task } from '../shipments/task.ts'
+import type { Task } from '../../shipments/task.ts'
 import { Fifo } from './fifo.ts'
 
 export class SendQueue {

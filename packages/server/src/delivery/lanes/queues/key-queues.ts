@@ -1,0 +1,212 @@
+// The messages with keys that a lane holds, in one queue per key, and which of them may start. Pure. Invariants: of a key, only the first
+// messages of its queue start, and only while no request with the key is in flight; after a message that is to be attempted again, nothing else of
+// the key starts except its head, until all that is behind it in memory is back in the store. Memory: one entry per key of the messages held.
+
+import type { OrderKey } from '../../../model/order/order-key.ts'
+import { Fifo } from './fifo.ts'
+
+export interface Keyed {
+  readonly key: OrderKey
+}
+
+interface KeyQueue<M> {
+  readonly key: OrderKey
+  /** Not started, in the order of acceptance. */
+  readonly waiting: M[]
+  /** How many of its messages are in flight, all in one request. */
+  running: number
+  /** How many messages are left in memory, or were stopped by an outcome that the store does not know yet. */
+  leaving: number
+  isReady: boolean
+}
+
+export class KeyQueues<M extends Keyed> {
+  readonly #queues = new Map<OrderKey, KeyQueue<M>>()
+  readonly #ready = new Fifo<KeyQueue<M>>()
+  /** Keys of messages that are back in the store. A claim that began before may not have seen that, so they count until it has ended. */
+  #returned: OrderKey[] = []
+  #claims = 0
+
+  get size(): number {
+    return this.#queues.size
+  }
+
+  // ── What comes ──
+
+  /** Returns false if the message must not start, but go back to the store. `isHead`: whether the store says that it is the head of its key. */
+  add(message: M, isHead: boolean): boolean {
+    const queue = this.#of(message.key)
+    if (queue.leaving > 0 && !isHead) {
+      queue.leaving++
+      return false
+    }
+    // While the store has a head, whatever else was in memory has left the queue.
+    queue.waiting.push(message)
+    this.#updateReady(queue)
+    return true
+  }
+
+  // ── What goes ──
+
+  /** A message that may start: the one that has been first in its queue for longest. */
+  next(): M | undefined {
+    for (let queue = this.#ready.first; queue !== undefined; queue = this.#ready.first) {
+      if (this.#mayStart(queue)) return queue.waiting[0]
+      queue.isReady = false
+      this.#ready.dropFirst()
+    }
+    return undefined
+  }
+
+  /**
+   * Those of the messages, which are in the order of acceptance, that may start together in one request: of each key the first ones.
+   * `perKey`: the most messages of one key.
+   */
+  startable(messages: Iterable<M>, perKey: number): M[] {
+    const taken = new Map<OrderKey, number>()
+    const found: M[] = []
+    for (const message of messages) {
+      const queue = this.#queues.get(message.key)
+      const count = taken.get(message.key) ?? 0
+      if (queue === undefined || count >= perKey || !this.#mayStart(queue) || queue.waiting[count] !== message) continue
+      taken.set(message.key, count + 1)
+      found.push(message)
+    }
+    return found
+  }
+
+  /** The messages start in one request. They must be startable. */
+  start(messages: readonly M[]): void {
+    for (const message of messages) {
+      const queue = this.#of(message.key)
+      if (queue.waiting[0] !== message) throw new Error('a message was started that is not the first of its key')
+      queue.waiting.shift()
+      queue.running++
+    }
+  }
+
+  /** The messages were not sent after all. They are the next of their keys again. */
+  withdraw(messages: readonly M[]): void {
+    for (let at = messages.length - 1; at >= 0; at--) {
+      const message = messages[at] as M
+      const queue = this.#of(message.key)
+      queue.running--
+      queue.waiting.unshift(message)
+      this.#updateReady(queue)
+    }
+  }
+
+  /** The messages have ended, and their keys go on. */
+  end(messages: readonly M[]): void {
+    for (const { key } of messages) {
+      const queue = this.#of(key)
+      queue.running--
+      this.#settle(queue)
+    }
+  }
+
+  /**
+   * The messages are to be attempted again, or hold their keys. Nothing of these keys starts until the outcome is recorded: see returned().
+   * Returns what waits behind them, and must go back to the store.
+   */
+  stop(messages: readonly M[]): M[] {
+    const left: M[] = []
+    for (const { key } of messages) {
+      const queue = this.#of(key)
+      queue.running--
+      queue.leaving++
+      left.push(...this.#leave(queue))
+    }
+    return left
+  }
+
+  /** Removes messages that wait and will not be sent by this lane: deleted, or taken back. */
+  remove(messages: ReadonlySet<M>): void {
+    for (const { key } of messages) {
+      const queue = this.#queues.get(key)
+      if (queue === undefined) continue
+      const kept = queue.waiting.filter((message) => !messages.has(message))
+      queue.waiting.splice(0, queue.waiting.length, ...kept)
+      this.#updateReady(queue)
+      this.#dropIfEmpty(queue)
+    }
+  }
+
+  /** Messages that wait go back to the store. So does everything behind them, which is returned too. */
+  leave(messages: Iterable<M>): M[] {
+    const left: M[] = []
+    for (const { key } of messages) {
+      const queue = this.#queues.get(key)
+      if (queue !== undefined) left.push(...this.#leave(queue))
+    }
+    return left
+  }
+
+  // ── What is back in the store ──
+
+  /** These keys have one message less that is left in memory, or one more outcome that is recorded. One entry for each message. */
+  returned(keys: Iterable<OrderKey>): void {
+    this.#returned.push(...keys)
+    if (this.#claims === 0) this.#forgetReturned()
+  }
+
+  claimStarted(): void {
+    this.#claims++
+  }
+
+  /** Called after what was claimed has been added. */
+  claimEnded(): void {
+    if (--this.#claims === 0) this.#forgetReturned()
+  }
+
+  /** The shipments no longer belong to this node. What is in flight ends as usual. */
+  clear(): void {
+    for (const queue of this.#queues.values()) {
+      queue.waiting.length = 0
+      this.#dropIfEmpty(queue)
+    }
+  }
+
+  #forgetReturned(): void {
+    for (const key of this.#returned.splice(0)) {
+      const queue = this.#queues.get(key)
+      if (queue === undefined) continue
+      queue.leaving--
+      this.#settle(queue)
+    }
+  }
+
+  #leave(queue: KeyQueue<M>): M[] {
+    const left = queue.waiting.splice(0)
+    queue.leaving += left.length
+    return left
+  }
+
+  #settle(queue: KeyQueue<M>): void {
+    this.#updateReady(queue)
+    this.#dropIfEmpty(queue)
+  }
+
+  #mayStart({ running, waiting }: KeyQueue<M>): boolean {
+    return running === 0 && waiting.length > 0
+  }
+
+  #updateReady(queue: KeyQueue<M>): void {
+    if (queue.isReady || !this.#mayStart(queue)) return
+    queue.isReady = true
+    this.#ready.push(queue)
+  }
+
+  #dropIfEmpty({ key, waiting, running, leaving }: KeyQueue<M>): void {
+    if (waiting.length === 0 && running === 0 && leaving === 0) this.#queues.delete(key)
+  }
+
+  #of(key: OrderKey): KeyQueue<M> {
+    let queue = this.#queues.get(key)
+    if (queue === undefined) {
+      queue = { key, waiting: [], running: 0, leaving: 0, isReady: false }
+      this.#queues.set(key, queue)
+    }
+    return queue
+  }
+}

@@ -1,0 +1,300 @@
+// The ordered shipments of one destination: claims them from the store, and says which messages may be sent next. key-queues.ts decides that by key;
+// this connects it with the tasks, the store and the memory of the lane. A lane whose destination has no ordered shipments claims once, at its start.
+// Invariant: one claim at a time; what is claimed is in a task, and in the queue of its key, before the next claim begins.
+
+import { kindOf } from '../../../destinations/kinds.ts'
+import type { BatchSettings, ClaimedShipment, DeliveryStore, Destination, Settlement, Shipment } from '../../../store/store.ts'
+import type { Clock } from '../../../timing/clock.ts'
+import { monotonicMs } from '../../../timing/monotonic.ts'
+import type { CancelTimer, SetTimer } from '../../../timing/timers.ts'
+import type { HeldShipments } from '../../recording/held-shipments.ts'
+import type { Memory } from '../../recording/memory.ts'
+import type { KeyOrder, Member, OrderedMember } from '../../shipments/member.ts'
+import { Task } from '../../shipments/task.ts'
+import { splitIntoBatches, type Unit } from '../../shipments/unit.ts'
+import { KeyQueues } from './key-queues.ts'
+
+export interface OrderedWaitingDeps {
+  store: Pick<DeliveryStore, 'claimOrdered' | 'orderedUntilMs'>
+  memory: Pick<Memory, 'freeBytes' | 'isHalfFree'>
+  clock: Pick<Clock, 'scheduleMs'>
+  setTimer: SetTimer
+  destination: () => Destination
+  held: () => HeldShipments
+  /** Called with what was claimed in memory, before anything of it is sent. `probe` is the value given to claimIfNeeded. */
+  onTaken: (probe: boolean) => void
+  /** Called when something may be sent that could not be sent before. */
+  wake: () => void
+  /** Called when a claim has ended. */
+  onEnd: () => void
+}
+
+/** What may start next: the messages of one request. */
+export interface Startable<M extends Member = OrderedMember> {
+  task: Task
+  /** One of them. */
+  first: M
+  start(nowMs: number): Unit
+}
+
+const CLAIM_BYTES = 256 * 1024
+const RESERVED_BYTES = 64 * 1024
+const AHEAD_BYTES = 1536 * 1024
+const CLAIM_FRESH = 256
+const CLAIM_HEADS = 64
+const CLAIM_WAITING = 64
+const CLAIM_RETRY_MS = 1_000
+const ASK_AGAIN_MS = 200
+
+export class OrderedWaiting implements KeyOrder {
+  readonly #deps: OrderedWaitingDeps
+  readonly #queues = new KeyQueues<OrderedMember>()
+  /** The tasks that have messages which were not started, in the order in which they came. */
+  readonly #tasks = new Set<Task>()
+  #isClaiming = false
+  #hasClaimed = false
+  #hasMore = true
+  #nextHeadAtMs: number | null = null
+  #notBeforeMs = 0
+  /** Ends the time in which messages wait for others to form a batch. */
+  #cancelLinger: CancelTimer | null = null
+  #hasLingered = false
+  #cancelAsking: CancelTimer | null = null
+  /** How many times the store has announced work since the last claim. */
+  #announced = 0
+
+  constructor(deps: OrderedWaitingDeps) {
+    this.#deps = deps
+  }
+
+  get isClaiming(): boolean {
+    return this.#isClaiming
+  }
+
+  /** Whether the store may have messages that could be sent now. */
+  get hasMore(): boolean {
+    return this.#hasMore
+  }
+
+  /** When the next head is due, or a failed claim may be made again; null if there is nothing to wait for. */
+  get nextAtMs(): number | null {
+    if (this.#hasMore && this.#notBeforeMs > 0) return this.#notBeforeMs
+    return this.#nextHeadAtMs
+  }
+
+  /** Whether the store has a head that is not due yet, as far as is known. */
+  get hasHead(): boolean {
+    return this.#nextHeadAtMs !== null
+  }
+
+  /** Whether it has ever had ordered shipments. The setting may be removed while there are some. */
+  get hasClaimed(): boolean {
+    return this.#hasClaimed
+  }
+
+  /** The store has new work. */
+  announce(): void {
+    this.#hasMore = true
+    this.#announced++
+  }
+
+  // ── Claims ──
+
+  claimIfNeeded(nowMs: number, probe: boolean): void {
+    const headsAreDue = this.#nextHeadAtMs !== null && this.#nextHeadAtMs <= nowMs
+    if (this.#isClaiming || nowMs < this.#notBeforeMs || !(this.#hasMore || headsAreDue)) return
+    const { store, memory, clock, destination, onEnd } = this.#deps
+    const held = this.#deps.held()
+    const { batch } = destination()
+    if (!headsAreDue && !probe && this.#mustLinger(batch)) return
+    const isBusy = this.#queues.next() !== undefined
+    if (isBusy && (probe || held.bytes >= AHEAD_BYTES || !memory.isHalfFree)) return
+    const maxBytes = Math.min(CLAIM_BYTES, held.roomBytes, Math.max(memory.freeBytes, RESERVED_BYTES - held.bytes))
+    // When a held shipment ends, the lane calls this again.
+    if (maxBytes < 0) return
+    const limits = probe
+      ? { maxHeads: headsAreDue ? 1 : 0, maxFresh: headsAreDue ? 0 : 1, maxWaiting: 0 }
+      : { maxHeads: CLAIM_HEADS, maxFresh: CLAIM_FRESH, maxWaiting: CLAIM_WAITING }
+    const known = this.#nextHeadAtMs
+    this.#isClaiming = true
+    this.#hasMore = false
+    this.#nextHeadAtMs = null
+    this.#announced = 0
+    this.#hasLingered = false
+    this.#queues.claimStarted()
+    store.claimOrdered({ destinationId: destination().id, nowMs, maxBytes, ...limits }).then(
+      ({ shipments, more, nextHeadAtMs }) => {
+        this.#isClaiming = false
+        this.#hasClaimed ||= shipments.length > 0
+        this.#notBeforeMs = 0
+        this.#hasMore ||= more || (probe && shipments.length > 0)
+        // There is a backlog, so batches are full.
+        this.#hasLingered = more
+        this.#headIsDue(nextHeadAtMs)
+        held.charge(shipments)
+        this.#take(shipments, probe)
+        onEnd()
+      },
+      () => {
+        this.#isClaiming = false
+        this.#queues.claimEnded()
+        this.#hasMore = true
+        this.#headIsDue(known)
+        this.#notBeforeMs = clock.scheduleMs() + CLAIM_RETRY_MS
+        onEnd()
+      },
+    )
+  }
+
+  /** A head was stored that is due at this time. */
+  #headIsDue(atMs: number | null): void {
+    if (atMs !== null) this.#nextHeadAtMs = Math.min(this.#nextHeadAtMs ?? Number.POSITIVE_INFINITY, atMs)
+  }
+
+  #take(shipments: readonly ClaimedShipment[], probe: boolean): void {
+    const { destination } = this.#deps
+    const held = this.#deps.held()
+    const tasks: Task[] = []
+    const { batch } = destination()
+    for (const group of groupsOf(shipments, batch.size)) {
+      const task = new Task(group, destination(), 1, this)
+      const isHead = group[0]?.shipment.order?.row === 'head'
+      for (const member of task.waiting) if (!this.#queues.add(member, isHead)) task.leave(member)
+      if (batch.size > 1) this.#tasks.add(task)
+      tasks.push(task)
+    }
+    this.#queues.claimEnded()
+    for (const task of tasks) held.add(task)
+    if (tasks.length > 0) this.#deps.onTaken(probe)
+    this.#deps.wake()
+    for (const { bodies } of shipments) for (const body of bodies.values()) body.forgetParsed()
+  }
+
+  // ── What may be sent ──
+
+  /** Like next, if this process may start ordered requests. Otherwise the lane is woken soon, to ask again. */
+  nextAllowed(): Startable | undefined {
+    const next = this.next()
+    if (next === undefined || monotonicMs() < this.#deps.store.orderedUntilMs()) return next
+    const { setTimer, wake } = this.#deps
+    this.#cancelAsking ??= setTimer(() => {
+      this.#cancelAsking = null
+      wake()
+    }, ASK_AGAIN_MS)
+    return undefined
+  }
+
+  next(): Startable | undefined {
+    const destination = this.#deps.destination()
+    const { batch } = destination
+    if (batch.size === 1) {
+      const first = this.#queues.next()
+      if (first === undefined) return undefined
+      const task = first.task as Task
+      return { task, first, start: (nowMs) => this.#start(task, task.isUnit ? [...task.waiting] : [first], task.isUnit, nowMs) }
+    }
+    const perKey = kindOf(destination).keepsBatches ? Number.POSITIVE_INFINITY : 1
+    for (const task of this.#tasks) {
+      const startable = this.#queues.startable(task.waiting, perKey)
+      if (task.waiting.size === 0) this.#tasks.delete(task)
+      if (startable.length === 0 || (task.isUnit && startable.length < task.waiting.size)) continue
+      const members = task.isUnit ? startable : (splitIntoBatches(startable, batch)[0]?.members as OrderedMember[])
+      return { task, first: members[0] as OrderedMember, start: (nowMs) => this.#start(task, members, true, nowMs) }
+    }
+    return undefined
+  }
+
+  #start(task: Task, members: OrderedMember[], isBatch: boolean, nowMs: number): Unit {
+    this.#queues.start(members)
+    return task.startTogether(members, isBatch, nowMs)
+  }
+
+  /** A batch that would not be full waits in the store for more messages, so that they are claimed together. */
+  #mustLinger({ size, lingerMs }: BatchSettings): boolean {
+    if (size === 1 || lingerMs === 0 || this.#hasLingered || this.#announced >= size) return false
+    const { setTimer, wake } = this.#deps
+    this.#cancelLinger ??= setTimer(() => {
+      this.#cancelLinger = null
+      this.#hasLingered = true
+      wake()
+    }, lingerMs)
+    return true
+  }
+
+  // ── What became of messages ──
+
+  delivered(members: readonly OrderedMember[]): void {
+    this.#queues.end(members)
+  }
+
+  stopped(members: readonly OrderedMember[]): void {
+    this.#leave(this.#queues.stop(members))
+    // When the outcome is recorded, the store has a head, or the next message of the key.
+    this.#hasMore = true
+  }
+
+  withdrawn(members: readonly OrderedMember[]): void {
+    this.#queues.withdraw(members)
+    if (this.#deps.destination().batch.size > 1) for (const { task } of members) this.#tasks.add(task as Task)
+  }
+
+  leave(members: Iterable<OrderedMember>): void {
+    this.#leave(this.#queues.leave(members))
+    this.#hasMore = true
+  }
+
+  returned(keys: readonly number[]): void {
+    if (keys.length === 0) return
+    this.#queues.returned(keys)
+    this.#hasMore = true
+  }
+
+  /** An ordered shipment is in the store, and can be claimed. */
+  stored({ dueAtMs, order }: Pick<Shipment, 'dueAtMs' | 'order'>): void {
+    if (order?.row === 'head') this.#headIsDue(dueAtMs)
+    else this.#hasMore = true
+  }
+
+  /** If a head or a message that waited has ended, its key may have waiting messages that are next. */
+  settled({ done, kept }: Settlement): void {
+    const ends = ({ order }: Shipment): boolean => order !== undefined && order.row !== 'fresh'
+    if (done.some(ends) || kept.some(({ shipment }) => ends(shipment))) this.#hasMore = true
+  }
+
+  #leave(members: readonly OrderedMember[]): void {
+    for (const member of members) member.task.leave(member)
+    const tasks = new Set(members.map(({ task }) => task as Task))
+    if (tasks.size === 0) return
+    // Later, because the task that this call comes from is about to change.
+    queueMicrotask(() => {
+      for (const task of tasks) this.#deps.held().changed(task)
+      this.#deps.onEnd()
+    })
+  }
+
+  clear(): void {
+    this.#cancelLinger?.()
+    this.#cancelLinger = null
+    this.#cancelAsking?.()
+    this.#cancelAsking = null
+    this.#tasks.clear()
+  }
+}
+
+/** Heads are tasks of their own. With batches, other shipments share a task with as many as fit into one. */
+function groupsOf(shipments: readonly ClaimedShipment[], size: number): ClaimedShipment[][] {
+  const groups: ClaimedShipment[][] = []
+  let room = 0
+  for (const claimed of shipments) {
+    const count = claimed.shipment.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
+    const isHead = claimed.shipment.order?.row === 'head'
+    if (isHead || count > room) {
+      groups.push([claimed])
+      room = isHead || size === 1 ? 0 : size - count
+    } else {
+      groups.at(-1)?.push(claimed)
+      room -= count
+    }
+  }
+  return groups
+}

@@ -1,0 +1,66 @@
+// What a loader asks the service, which has the store: a loader process knows nothing of it.
+
+import type { TrackingPlan } from '@switchyard/protocol'
+import type { LimitReached, SourceSchema, UnfitCount } from '@switchyard/warehouse'
+import type { SchemaChange } from '../../store/port/warehouse-tables.ts'
+
+interface OfSource {
+  destinationId: string
+  sourceId: string
+}
+
+/** A load begins. `known`: the revision of the schema, and the version of the plan, that the loader has. */
+export interface LoadBegins extends OfSource {
+  kind: 'begins'
+  /** Null if nothing is loaded: a preview, or the deletion of users. */
+  loadId: string | null
+  known: { revision: number; plan: string } | null
+}
+
+/** The messages have brought new columns. */
+export interface SchemaGrew extends OfSource {
+  kind: 'grew'
+  before: number
+  change: SchemaChange
+}
+
+export interface LoadEnded extends OfSource {
+  kind: 'ended'
+  loadId: string
+  /** Whether every table is committed. */
+  isComplete: boolean
+  tables: readonly { table: string; rows: number }[]
+  unfit: readonly UnfitCount[]
+  limits: readonly LimitReached[]
+  recreated: readonly string[]
+}
+
+/** Which sources have tables. */
+export interface SchemasWanted {
+  kind: 'schemas'
+  destinationId: string
+}
+
+export type LoaderQuestion = LoadBegins | SchemaGrew | LoadEnded | SchemasWanted
+
+export interface LoadContext {
+  installation: string
+  sourceName: string
+  /** Undefined: the loader knows it; null: nothing is stored. */
+  schema: SourceSchema | null | undefined
+  /** The names of the schemas of the destination's sources. */
+  taken: readonly string[]
+  /** Its id and version, empty for none. */
+  plan: string
+  /** Undefined: the loader knows them. */
+  rules: TrackingPlan['rules'] | undefined
+}
+
+/** The answers, by kind of question. */
+export interface LoaderAnswers {
+  begins: LoadContext
+  /** Whether it is stored. If not, somebody else has changed the schema. */
+  grew: boolean
+  ended: null
+  schemas: { sourceId: string; schema: SourceSchema }[]
+}

@@ -1,0 +1,70 @@
+// Answers what loaders ask: the schemas of sources, which are stored here, and what became of loads.
+
+import type { SourceSchema } from '@switchyard/warehouse'
+import { addStats, closeLoad, openLoad, readSchema, readSchemas, schemaNames, storeSchema } from '../../../store/port/warehouse-tables.ts'
+import type { Store } from '../../../store/store.ts'
+import type { LoadBegins, LoadContext, LoadEnded, LoaderQuestion } from '../../link/loader-questions.ts'
+
+export interface LoaderAnswersOptions {
+  store: Pick<Store, 'documents' | 'configuration' | 'secrets'>
+  nowMs: () => number
+  newInstallation: () => string
+  /** Called when a load is over. */
+  onLoad?: (ended: LoadEnded) => void
+}
+
+export class LoaderAnswering {
+  readonly #options: LoaderAnswersOptions
+  #installation: Promise<string> | null = null
+
+  constructor(options: LoaderAnswersOptions) {
+    this.#options = options
+  }
+
+  async answer(about: unknown): Promise<unknown> {
+    const { store, nowMs, onLoad } = this.#options
+    const { documents } = store
+    const question = about as LoaderQuestion
+    if (question.kind === 'begins') return this.#begins(question)
+    if (question.kind === 'grew') return storeSchema(documents, question, question.before, question.change, nowMs())
+    if (question.kind === 'schemas') return readSchemas(documents, question.destinationId)
+    const { destinationId, loadId, isComplete, tables, unfit } = question
+    if (tables.length > 0) await addStats(documents, question, tables, unfit, nowMs())
+    if (isComplete) await closeLoad(documents, destinationId, loadId)
+    onLoad?.(question)
+    return null
+  }
+
+  async #begins({ destinationId, sourceId, loadId, known }: LoadBegins): Promise<LoadContext> {
+    const { store, nowMs } = this.#options
+    const { documents } = store
+    const { sources, plans } = store.configuration()
+    if (loadId !== null && loadId !== '') await openLoad(documents, destinationId, loadId, nowMs())
+    const stored = await this.#schemaUnless(known?.revision ?? null, destinationId, sourceId)
+    const plan = [...plans.values()].find(({ sourceIds }) => sourceIds.includes(sourceId))
+    const version = plan === undefined ? '' : `${plan.id} ${plan.version}`
+    return {
+      installation: await this.#installationId(),
+      sourceName: sources.get(sourceId)?.name ?? sourceId,
+      schema: stored,
+      taken: stored === null ? await schemaNames(documents, destinationId) : [],
+      plan: version,
+      rules: known?.plan === version ? undefined : (plan?.rules ?? []),
+    }
+  }
+
+  /** Undefined if the loader has the newest revision, so that a large schema is not sent with every load. */
+  async #schemaUnless(revision: number | null, destinationId: string, sourceId: string): Promise<SourceSchema | null | undefined> {
+    const schema = await readSchema(this.#options.store.documents, destinationId, sourceId, revision)
+    return schema === 'same' ? undefined : (schema ?? null)
+  }
+
+  #installationId(): Promise<string> {
+    const { store, newInstallation } = this.#options
+    this.#installation ??= store.secrets.getOrCreate('warehouse_installation', newInstallation())
+    this.#installation.catch(() => {
+      this.#installation = null
+    })
+    return this.#installation
+  }
+}
