@@ -6,6 +6,6 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const run = join(dirname(fileURLToPath(import.meta.url)), '..', '..', '..', 'scripts', 'run.mjs')
 
-// The larger young generation is for the service; `npm start` sets the same.
-process.argv.splice(1, 1, run, '--max-semi-space-size=16', 'packages/server/src/cli.ts')
+// The limits of the heap are for the service; `npm start` sets the same.
+process.argv.splice(1, 1, run, '--max-semi-space-size=16', '--heap-growing-percent=100', 'packages/server/src/cli.ts')
 await import(pathToFileURL(run).href)

@@ -16,6 +16,18 @@ function problems(env: Environment, flags: Record<string, string> = {}): string[
   return result.kind === 'problems' ? result.problems.map(({ message }) => message) : []
 }
 
+const NO_LOGIN = {
+  oidcIssuer: null,
+  oidcClientId: null,
+  oidcClientSecret: null,
+  oidcClientSecretFile: null,
+  oidcScopes: 'openid email profile',
+  oidcRoles: null,
+  oidcName: 'single sign-on',
+  oidcContact: null,
+  oidcGrace: 900,
+}
+
 test('without settings, each setting has its documented default', () => {
   assert.deepEqual(config(), {
     host: '127.0.0.1',
@@ -41,7 +53,10 @@ test('without settings, each setting has its documented default', () => {
     integrationHosts: 'auto',
     integrationsGateway: null,
     integrationsCa: null,
+    lakeDir: null,
+    warehouseFolder: null,
     integrationsFolder: null,
+    ...NO_LOGIN,
   })
 })
 
@@ -70,7 +85,17 @@ test('each setting is read from its variable', () => {
     SWITCHYARD_INTEGRATION_HOSTS: '2',
     SWITCHYARD_INTEGRATIONS_GATEWAY: '[::1]:8443',
     SWITCHYARD_INTEGRATIONS_CA: '/etc/authority.pem',
+    SWITCHYARD_LAKE_DIR: '/srv/lake',
+    SWITCHYARD_WAREHOUSE_FOLDER: '/opt/warehouse',
     SWITCHYARD_INTEGRATIONS_FOLDER: '/opt/integrations',
+    SWITCHYARD_OIDC_ISSUER: 'https://login.example/realms/main',
+    SWITCHYARD_OIDC_CLIENT_ID: 'switchyard',
+    SWITCHYARD_OIDC_CLIENT_SECRET: 'a client secret',
+    SWITCHYARD_OIDC_SCOPES: 'openid  offline_access',
+    SWITCHYARD_OIDC_ROLES: '- { claim: groups, value: data-eng, role: editor, sources: [shop] }',
+    SWITCHYARD_OIDC_NAME: 'Company login',
+    SWITCHYARD_OIDC_CONTACT: 'it@example.com',
+    SWITCHYARD_OIDC_GRACE: '60',
   }
   assert.deepEqual(config(env), {
     host: '::1',
@@ -96,7 +121,18 @@ test('each setting is read from its variable', () => {
     integrationHosts: 2,
     integrationsGateway: { host: '::1', port: 8443 },
     integrationsCa: '/etc/authority.pem',
+    lakeDir: '/srv/lake',
+    warehouseFolder: '/opt/warehouse',
     integrationsFolder: '/opt/integrations',
+    oidcIssuer: 'https://login.example/realms/main',
+    oidcClientId: 'switchyard',
+    oidcClientSecret: 'a client secret',
+    oidcClientSecretFile: null,
+    oidcScopes: 'openid offline_access',
+    oidcRoles: [{ claim: 'groups', value: 'data-eng', role: 'editor', sources: ['shop'] }],
+    oidcName: 'Company login',
+    oidcContact: 'it@example.com',
+    oidcGrace: 60,
   })
 })
 
@@ -256,5 +292,51 @@ test('the public URL must be an origin', () => {
       problems({ SWITCHYARD_PUBLIC_URL: wrong })[0] ?? '',
       /^SWITCHYARD_PUBLIC_URL must be an http or https address without a path/,
     )
+  }
+})
+
+const OIDC = {
+  SWITCHYARD_PUBLIC_URL: 'http://localhost:8080',
+  SWITCHYARD_OIDC_ISSUER: 'http://127.0.0.1:9090/realms/main',
+  SWITCHYARD_OIDC_CLIENT_ID: 'switchyard',
+  SWITCHYARD_OIDC_CLIENT_SECRET: 'a client secret',
+  SWITCHYARD_OIDC_ROLES: '[{ "claim": "groups", "value": "data-eng", "role": "editor", "sources": ["shop"] }]',
+}
+
+test('single sign-on that is set up by half is refused, with what is missing', () => {
+  assert.equal(readConfig(OIDC).kind, 'config')
+  for (const left of Object.keys(OIDC)) {
+    const result = readConfig({ ...OIDC, [left]: '' })
+    assert.equal(result.kind, 'problems', left)
+    assert.match(
+      result.kind === 'problems' ? result.problems.map(({ message }) => message).join() : '',
+      new RegExp(`${left}.* must be set, because SWITCHYARD_OIDC_`),
+    )
+  }
+  const both = readConfig({ ...OIDC, SWITCHYARD_OIDC_CLIENT_SECRET_FILE: '/run/secret' })
+  assert.match(both.kind === 'problems' ? String(both.problems[0]?.message) : '', /are both set/)
+})
+
+test('unreadable settings of single sign-on are refused with a sentence that quotes no secret', () => {
+  for (const [variable, text, expected] of [
+    ['SWITCHYARD_OIDC_ISSUER', 'http://login.example.com', /must be an https address/],
+    ['SWITCHYARD_OIDC_ISSUER', 'https://login.example.com/?a=b', /must be an https address/],
+    ['SWITCHYARD_OIDC_ISSUER', 'http://127.0.0.1.example.com/', /must be an https address/],
+    ['SWITCHYARD_OIDC_SCOPES', 'email', /with openid among them/],
+    ['SWITCHYARD_OIDC_GRACE', '-1', /whole number/],
+    ['SWITCHYARD_OIDC_ROLES', '{', /must be a list in YAML or JSON/],
+    ['SWITCHYARD_OIDC_ROLES', '[]', /must be a list in YAML or JSON/],
+    ['SWITCHYARD_OIDC_ROLES', '[{ "claim": "groups", "value": "a", "role": "boss", "sources": "all" }]', /entry 1 needs a role/],
+    ['SWITCHYARD_OIDC_ROLES', '[{ "claim": "groups", "value": "a", "role": "viewer" }]', /entry 1 needs sources/],
+    [
+      'SWITCHYARD_OIDC_ROLES',
+      '[{ "claim": "groups", "value": "a", "role": "admin", "sources": ["shop"] }]',
+      /role admin, so its sources must be "all"/,
+    ],
+    ['SWITCHYARD_OIDC_ROLES', '[{ "claim": "groups", "value": 7, "role": "viewer", "sources": "all" }]', /entry 1 needs a value/],
+    ['SWITCHYARD_OIDC_ROLES', '[{ "claim": "groups", "value": "a", "role": "viewer", "sources": "all", "x": 1 }]', /unknown field "x"/],
+  ] as const) {
+    const result = readConfig({ ...OIDC, [variable]: text })
+    assert.match(result.kind === 'problems' ? result.problems.map(({ message }) => message).join() : 'no problem', expected, text)
   }
 })

@@ -19,6 +19,8 @@ import {
   parseSwitch,
   parseToken,
 } from './api/parse-values.ts'
+import { halfSetLogin, LOGIN_SETTINGS } from './api/settings/login-settings.ts'
+import { type Setting, setting } from './api/settings/setting.ts'
 import { AddressProblem, parsePostgresAddress } from './store/postgres/session/address.ts'
 
 const MIN_TOKEN_CHARACTERS = 16
@@ -28,18 +30,6 @@ export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', '
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export type StoreAddress = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string }
-
-export interface Setting<T> {
-  variable: `SWITCHYARD_${string}`
-  /** The placeholder for the value in `--help`; null for a switch, which has no value. */
-  placeholder: string | null
-  parse(text: string): Parsed<T>
-  fallback: T
-  /** The default, as it is shown in the help and the reference. */
-  defaultText: string
-  description: string
-  secret?: true
-}
 
 export const SETTINGS = {
   host: setting({
@@ -222,6 +212,22 @@ export const SETTINGS = {
     fallback: null,
     description: 'A PEM file with certificate authorities that integrations trust in addition to the default ones.',
   }),
+  lakeDir: setting<string | null>({
+    variable: 'SWITCHYARD_LAKE_DIR',
+    placeholder: 'PATH',
+    parse: parsePath,
+    fallback: null,
+    defaultText: 'lake beside the SQLite file; with PostgreSQL none',
+    description: 'The folder below which warehouses may write Parquet files. With several nodes, they must share it.',
+  }),
+  warehouseFolder: setting<string | null>({
+    variable: 'SWITCHYARD_WAREHOUSE_FOLDER',
+    placeholder: 'PATH',
+    parse: parsePath,
+    fallback: null,
+    defaultText: 'warehouse beside the SQLite file; with PostgreSQL ./data/warehouse',
+    description: 'The folder in which `switchyard warehouse install` installs the warehouse package. Not used in a clone.',
+  }),
   integrationsFolder: setting<string | null>({
     variable: 'SWITCHYARD_INTEGRATIONS_FOLDER',
     placeholder: 'PATH',
@@ -230,9 +236,12 @@ export const SETTINGS = {
     defaultText: 'integrations beside the SQLite file; with PostgreSQL ./data/integrations',
     description: 'The folder in which `switchyard catalog install` installs the integrations package. Not used in a clone.',
   }),
+  ...LOGIN_SETTINGS,
 }
 
 export type Config = { [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never }
+
+export type { Setting } from './api/settings/setting.ts'
 
 export interface ConfigProblem {
   /** The flag or environment variable with the problem. */
@@ -279,6 +288,10 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, fl
   if (weak !== null) return { kind: 'problems', problems: [weak] }
   const several = severalProcessesOnSqlite(config, placeOf(SETTINGS.processes, flags))
   if (several !== null) return { kind: 'problems', problems: [several] }
+  const halfSet = halfSetLogin(config, (row) =>
+    (env[row.variable] ?? '') !== '' || flags[flagOf(row).slice(2)] !== undefined ? placeOf(row, flags) : null,
+  )
+  if (halfSet.length > 0) return { kind: 'problems', problems: halfSet }
   return { kind: 'config', config, warnings: [...unknownVariables(env), ...exposedDefaults(config)] }
 }
 
@@ -361,13 +374,6 @@ function unknownVariables(env: Readonly<Record<string, string | undefined>>): st
 }
 
 // ── Parsers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** A default that needs no explanation is shown as it would be written. */
-function setting<T>(row: Omit<Setting<T>, 'defaultText'> & { defaultText?: string }): Setting<T> {
-  const { fallback } = row
-  const isOff = fallback === null || fallback === false
-  return { defaultText: isOff ? 'off' : Array.isArray(fallback) && fallback.length === 0 ? 'empty' : String(fallback), ...row }
-}
 
 const STORE_FORMS = 'sqlite:PATH or postgres://…'
 

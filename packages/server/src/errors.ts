@@ -67,6 +67,16 @@ export const API_ERRORS = {
     400,
     'The change would send stored secrets to a server that they were not given for. Send the secrets again in the same request.',
   ],
+  not_a_lake: [
+    400,
+    'There is no such lake. A lake is a warehouse with the engine parquet; create one, or send the id of one as destinationId.',
+  ],
+  sql_invalid: [400, 'The query is not valid.'],
+  sql_too_large: [400, 'The query needs more memory than a query may use.'],
+  sql_timed_out: [400, 'The query took too long.'],
+  sql_cancelled: [400, 'The query was cancelled.'],
+  sql_failed: [400, 'The query could not be run.'],
+  not_a_warehouse: [400, 'The destination is not a warehouse, so it has no tables and no loads.'],
   unknown_field: [400, 'The request has an unknown field. Remove it or correct its spelling.'],
   body_too_large: [400, 'The request body is too large. Split it into several requests.'],
   invalid_cursor: [
@@ -92,6 +102,8 @@ export const API_ERRORS = {
     404,
     'There is no incident with this id. Closed incidents are kept for 90 days. GET /api/incidents lists all incidents.',
   ],
+  incident_closed: [409, 'The incident is closed, so it cannot be acknowledged any more.'],
+  destination_not_sending: [409, 'The destination is paused, disabled or held back, so nothing is sent to it. Resume or enable it first.'],
   mute_not_found: [404, 'There is no mute with this id, or it has ended. GET /api/alerts/mutes lists all mutes.'],
   oauth_app_not_found: [404, 'There is no OAuth application with this id. GET /api/oauth-apps lists all applications.'],
   oauth_key_not_found: [404, 'The OAuth application has no key with this id. GET /api/oauth-apps/{id} lists its keys.'],
@@ -103,6 +115,13 @@ export const API_ERRORS = {
     'The first admin token cannot be deleted through the API. To replace it, set SWITCHYARD_ADMIN_TOKEN to a new token and restart the service.',
   ],
   too_many_tokens: [409, 'The maximum number of control tokens has been reached. Revoke a token first.'],
+  person_not_found: [404, 'There is no person with this id. GET /api/people lists everybody who has logged in with single sign-on.'],
+  oidc_not_configured: [
+    404,
+    'Single sign-on is not set up. Log in with a control token, or set SWITCHYARD_OIDC_ISSUER and the other settings of single sign-on.',
+  ],
+  invalid_logout_token: [400, 'The logout token is not valid, or was used before.'],
+  invalid_login_code: [400, 'The code is not valid, was used before or has expired. Start the login again.'],
   write_key_not_found: [404, 'The source does not have this write key. GET /api/sources/{id} lists its write keys.'],
   last_write_key: [409, 'A source must have at least one write key. Add another key before you remove this one.'],
   write_key_taken: [409, 'Another source already has this write key. Choose another key, or leave it out to get a new one.'],
@@ -113,6 +132,12 @@ export const API_ERRORS = {
   delivery_pending: [
     409,
     'The delivery is still pending and will be attempted automatically, so it cannot be replayed yet. Wait until it has ended.',
+  ],
+  holds_no_key: [409, 'The delivery does not hold a key of an ordered destination, so it cannot be resumed. Replay it without `resume`.'],
+  key_not_waiting: [404, 'No message of this key waits: its last message was delivered, or the key is not ordered by this destination.'],
+  not_head_of_key: [
+    409,
+    'The message is no longer the one that its key waits for. GET /api/destinations/{id}/order shows the current one.',
   ],
   message_gone: [409, 'The message is no longer stored, so it cannot be sent again.'],
   backup_not_found: [404, 'There is no backup with this id. A backup is kept for 15 minutes; create a new one with POST /api/backups.'],
@@ -126,6 +151,9 @@ export const API_ERRORS = {
     409,
     'Another destination of the same source has the same name and URL, or the same name and integration, so every message would be sent twice.',
   ],
+  already_loaded: [409, 'The messages are in the tables of the warehouse already. Loading them again would add each row a second time.'],
+  sql_busy: [503, 'Too many queries are running. Try again in a few seconds.'],
+  not_installed: [409, 'The destination needs a package that is not installed on this server. Install it first.'],
   name_taken: [409, 'The name is already in use, and the request has uniqueName=true. Choose another name.'],
   changed_since_read: [
     412,
@@ -148,6 +176,9 @@ interface Details {
   destinationId?: string | undefined
   /** Why a message is not stored, if that is known. The source is null for an unknown write key. */
   rejection?: { code: string; sourceId: string | null; at: string } | undefined
+  /** The place in a query, from 1; null if no place is the cause. */
+  line?: number | null | undefined
+  column?: number | null | undefined
 }
 
 interface ApiErrorOptions extends Details {
@@ -163,6 +194,8 @@ export class ApiError extends Error {
   readonly fields: Details['fields']
   readonly destinationId: Details['destinationId']
   readonly rejection: Details['rejection']
+  readonly line: Details['line']
+  readonly column: Details['column']
 
   constructor(code: ApiErrorCode, options: ApiErrorOptions = {}) {
     const [status, defaultMessage] = API_ERRORS[code]
@@ -173,6 +206,8 @@ export class ApiError extends Error {
     this.fields = options.fields
     this.destinationId = options.destinationId
     this.rejection = options.rejection
+    this.line = options.line
+    this.column = options.column
   }
 }
 
@@ -185,7 +220,7 @@ export interface ErrorBody extends Details {
 
 /** The code is under two keys, `error` and `code`, because public client libraries read one or the other. */
 export function errorBody(error: Pick<ErrorBody, 'code' | 'message'> & Details): ErrorBody {
-  const { code, message, field, fields, destinationId, rejection } = error
+  const { code, message, field, fields, destinationId, rejection, line, column } = error
   return {
     success: false,
     error: code,
@@ -195,6 +230,8 @@ export function errorBody(error: Pick<ErrorBody, 'code' | 'message'> & Details):
     ...(fields === undefined ? {} : { fields }),
     ...(destinationId === undefined ? {} : { destinationId }),
     ...(rejection === undefined ? {} : { rejection }),
+    ...(line === undefined ? {} : { line }),
+    ...(column === undefined ? {} : { column }),
   }
 }
 

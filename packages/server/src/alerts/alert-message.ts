@@ -23,7 +23,7 @@ const USER_ID = 'system'
 
 export function incidentMessage(
   incident: Incident,
-  { event, closedEvent }: Rule<never>,
+  { event, closedEvent, severity }: Rule<never>,
   state: Incident['state'],
   about: MessageContext,
 ): AcceptBatch {
@@ -39,6 +39,9 @@ export function incidentMessage(
     closedAt: isOpen || closedAtMs === null ? null : isoTime(closedAtMs),
     message: isOpen ? message : (closedMessage ?? message),
     link: about.baseUrl + link,
+    incidentLink: `${about.baseUrl}/alerts/${id}`,
+    severity: incident.severity ?? severity(details),
+    cause: typeof details['cause'] === 'string' ? details['cause'] : null,
     details: { ...details },
   }
   const atMs = isOpen ? openedAtMs : (closedAtMs ?? about.nowMs)
@@ -57,6 +60,9 @@ export function testMessage(messageId: string, sender: string, about: MessageCon
     closedAt: null,
     message: `This is a test alert, sent by ${sender}. Nothing is wrong.`,
     link: `${about.baseUrl}/alerts`,
+    incidentLink: null,
+    severity: 'notice',
+    cause: null,
     details: {},
   }
   return batchOf(messageId, TEST_EVENT, properties, about.nowMs, about)

@@ -115,13 +115,14 @@ export function isMuted(mutes: readonly Mute[], rule: string, subject: Pick<Subj
 /** What applies to a subject: its exception, then the choice for the rule, then the default. */
 export function settingsFor(
   choices: Choices,
-  { id, settings }: Rule<never>,
+  { id, settings, notifies }: Rule<never>,
   subjectId: string | null,
-): { enabled: boolean; values: Values } {
+): { enabled: boolean; notifies: boolean; values: Values } {
   const exception = subjectId === null ? undefined : choices.exceptions[id]?.[subjectId]
   const chosen = { ...choices.rules[id], ...exception }
   const values = Object.entries(settings).map(([name, { fallback }]) => [name, typeof chosen[name] === 'number' ? chosen[name] : fallback])
-  return { enabled: chosen['enabled'] !== false, values: Object.fromEntries(values) as Values }
+  const isTold = chosen['notify'] ?? notifies
+  return { enabled: chosen['enabled'] !== false, notifies: isTold === true, values: Object.fromEntries(values) as Values }
 }
 
 function merged(

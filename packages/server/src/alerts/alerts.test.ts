@@ -57,6 +57,9 @@ suite('a failing destination', () => {
       openedAt: new Date(START_MS + 5 * MINUTE_MS).toISOString(),
       closedAt: null,
       link: `https://events.example.com/destinations/${shop.id}`,
+      incidentLink: `https://events.example.com/alerts/${incident?.id}`,
+      severity: 'critical',
+      cause: null,
       details: { failed: 12, delivered: 0, pending: 0, reason: 'http_500' },
     })
     assert.equal(since, new Date(START_MS).toISOString())

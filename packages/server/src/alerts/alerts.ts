@@ -8,7 +8,7 @@ import { type AcceptBatch, type Actor, type Page, type PageRequest, type Store, 
 import type { Clock } from '../timing/clock.ts'
 import { incidentMessage, type MessageContext, testMessage } from './alert-message.ts'
 import { AlertSettings, isMuted, type Mute, settingsFor } from './alert-settings.ts'
-import { type Incident, Incidents, keyOf } from './incidents.ts'
+import { type Acknowledgement, type Incident, Incidents, keyOf, type Observation } from './incidents.ts'
 import { type ObservationParts, Observations, type Observed } from './observations.ts'
 import type { Rule, RuleVerdict } from './rules/rule.ts'
 import { RULES } from './rules/rules.ts'
@@ -97,6 +97,9 @@ export class Alerts {
     if (this.#stopping) return
     const observed = await this.#observations.read(nowMs)
     const judged = new Set<string>()
+    const seen: Observation[] = []
+    /** What begins in this evaluation: rules that cover others come before them. */
+    const begun = new Set<string>()
     for (const { subject, about } of observed) {
       if (this.#stopping) return
       for (const rule of RULES as readonly Rule<unknown>[]) {
@@ -105,12 +108,23 @@ export class Alerts {
         if (!enabled) continue
         const key = keyOf(rule.id, subject)
         judged.add(key)
-        await this.#follow(rule, { subject, about }, rule.judge(about, values), current.get(key), nowMs)
+        const verdict = rule.judge(about, values)
+        const isCovered = rule.unless.some((other) => {
+          const more = keyOf(other, subject)
+          return begun.has(more) || (current.has(more) && current.get(more)?.state !== 'closed')
+        })
+        const judgedBy = isCovered ? ({ ...verdict, verdict: 'close', isStarting: false } as const) : verdict
+        if (judgedBy.verdict === 'open' || judgedBy.isStarting === true) begun.add(key)
+        const observation = await this.#follow(rule, { subject, about }, judgedBy, current.get(key), nowMs)
+        if (observation !== null) seen.push(observation)
       }
     }
+    await this.#incidents.observe(seen)
     // The subject was deleted, or the rule was turned off.
     for (const [key, incident] of current) {
-      if (incident.state === 'open' && !judged.has(key)) {
+      if (judged.has(key)) continue
+      if (incident.state === 'starting') await this.#incidents.forget(incident)
+      if (incident.state === 'open') {
         const message = `${incident.subject.name} is no longer monitored: it was deleted or disabled, or the rule was turned off.`
         await this.#incidents.close(incident, message, nowMs)
       }
@@ -127,28 +141,65 @@ export class Alerts {
     judged: RuleVerdict,
     incident: Incident | undefined,
     nowMs: number,
-  ): Promise<void> {
-    const { verdict, sinceMs, details } = judged
-    if (verdict === 'open' && incident === undefined) {
-      const message = rule.opened(subject.name, { ...details, forMs: nowMs - sinceMs })
+  ): Promise<Observation | null> {
+    const { verdict, isStarting = false } = judged
+    const state = verdict === 'open' ? 'open' : 'starting'
+    const sinceMs = incident?.sinceMs ?? this.#beginning(subject, judged.sinceMs, nowMs)
+    const details = { ...incident?.details, ...judged.details }
+    const messageOf = (): string => rule.opened(subject.name, { ...details, forMs: nowMs - sinceMs })
+    if (incident === undefined) {
+      if (verdict !== 'open' && !isStarting) return null
+      const message = messageOf()
+      const severity = rule.severity(details)
+      const value = valueOf(rule, details)
+      const seen = { severity, observedAtMs: nowMs, readings: value === null ? [] : [[nowMs, value] as const], acknowledged: null }
       const link = rule.link(subject.id, details)
-      await this.#incidents.open({ rule: rule.id, subject, sinceMs, openedAtMs: nowMs, details, message, link })
-    } else if (verdict === 'close' && incident?.state === 'open') {
-      await this.#incidents.close(incident, rule.closed(subject.name, { ...details, forMs: nowMs - incident.sinceMs }), nowMs)
+      const about = { rule: rule.id, subject, state, sinceMs, openedAtMs: nowMs, details, message, openedMessage: message, link } as const
+      await this.#incidents.open({ ...about, ...seen })
+    } else if (verdict === 'close') {
+      if (incident.state === 'starting') await this.#incidents.forget(incident)
+      if (incident.state === 'open')
+        await this.#incidents.close(incident, rule.closed(subject.name, { ...judged.details, forMs: nowMs - incident.sinceMs }), nowMs)
+    } else if (verdict === 'open' && incident.state === 'starting') {
+      await this.#incidents.confirm(incident, { openedAtMs: nowMs, message: messageOf(), details })
+    } else if (incident.state !== 'closed') {
+      return {
+        incident,
+        details,
+        message: messageOf(),
+        severity: rule.severity(details),
+        observedAtMs: nowMs,
+        value: valueOf(rule, details),
+      }
     }
+    return null
+  }
+
+  /** A problem cannot have begun before the source or destination existed: counts per minute and per hour begin earlier. */
+  #beginning({ kind, id }: Observed['subject'], sinceMs: number, nowMs: number): number {
+    const { sources, destinations } = this.#parts.store.configuration()
+    const createdAtMs = (kind === 'source' ? sources.get(id) : kind === 'destination' ? destinations.get(id) : undefined)?.createdAtMs ?? 0
+    return createdAtMs > nowMs ? sinceMs : Math.max(sinceMs, createdAtMs)
   }
 
   /** Sends the alerts about stored incidents that were not sent yet, whichever node opened the incident. */
   async #tell(): Promise<void> {
     const { clock } = this.#parts
     const current = await this.#incidents.current()
-    if (![...current.values()].some(({ state, openingToldAtMs }) => state === 'closed' || openingToldAtMs === null)) return
+    const due = [...current.values()].filter(
+      ({ state, openingToldAtMs }) => state === 'closed' || (state === 'open' && openingToldAtMs === null),
+    )
+    if (due.length === 0) return
+    const choices = await this.settings.choices()
     const mutes = await this.settings.mutes(clock.wallMs())
-    for (const incident of current.values()) {
+    for (const incident of due) {
       if (this.#stopping) return
       const nowMs = clock.wallMs()
       const rule = RULES.find(({ id }) => id === incident.rule)
-      const isQuiet = rule === undefined || isMuted(mutes, incident.rule, incident.subject, nowMs)
+      const isQuiet =
+        rule === undefined ||
+        !settingsFor(choices, rule, incident.subject.id).notifies ||
+        isMuted(mutes, incident.rule, incident.subject, nowMs)
       let { openingToldAtMs } = incident
       if (openingToldAtMs === null && !isQuiet) {
         await this.#send(incidentMessage(incident, rule, 'open', this.#context(nowMs)))
@@ -167,7 +218,7 @@ export class Alerts {
     const { store, onAccepted } = this.#parts
     const { segment, duplicates } = await store.ingest.accept(batch)
     if (segment === null) return
-    const { content, body } = batch
+    const { content, body, routing, quarantined } = batch
     onAccepted?.({
       sourceId: content.sourceId,
       messages: 1,
@@ -175,6 +226,8 @@ export class Alerts {
       bytes: body.length,
       content,
       repeated: duplicates,
+      routing,
+      quarantined,
     })
   }
 
@@ -214,7 +267,17 @@ export class Alerts {
     return this.#incidents.one(id)
   }
 
+  /** Undefined if it is over, or does not exist. */
+  acknowledge(id: string, acknowledged: Acknowledgement | null): Promise<{ before: Incident; after: Incident } | undefined> {
+    return this.#incidents.acknowledge(id, acknowledged)
+  }
+
   async openCount(): Promise<number> {
     return [...(await this.#incidents.current()).values()].filter(({ state }) => state === 'open').length
   }
+}
+
+function valueOf({ measure }: Rule<unknown>, details: Incident['details']): number | null {
+  const value = measure === null ? null : details[measure.name]
+  return typeof value === 'number' ? value : null
 }

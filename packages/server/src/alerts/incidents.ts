@@ -1,17 +1,20 @@
 // Incidents, as documents: at most one open incident for each rule and subject. It stays under the key of its rule and subject until all alerts
-// about it were sent, and then moves to the past. All changes are made under the lock of the documents, so several nodes agree on each of them.
+// about it were sent, and then moves to the past. A problem that has begun, but has not lasted long enough, is kept under a key of its own, which
+// nodes of earlier versions do not read, so that they send no alert about it; if it ends, it is forgotten. All changes are made under the lock of the documents, so several nodes agree on each of them.
 
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
+import type { Severity } from '../api/alert-rule-ids.ts'
 import { newId } from '../model/new-id.ts'
-import { type DocumentStore, InvalidCursor, type Page, type PageRequest } from '../store/store.ts'
+import { type Actor, type DocumentStore, InvalidCursor, type Page, type PageRequest } from '../store/store.ts'
 import type { Details, Subject } from './rules/rule.ts'
 
 export interface Incident {
   id: string
   rule: string
   subject: Subject
-  state: 'open' | 'closed'
+  /** `starting`: the problem has begun, but has not lasted long enough for an alert. */
+  state: 'starting' | 'open' | 'closed'
   /** When the problem began. */
   sinceMs: number
   openedAtMs: number
@@ -19,6 +22,14 @@ export interface Incident {
   details: Details
   /** What people read: when it was opened, and when it was closed. */
   message: string
+  /** The message when it was opened. Missing in incidents of earlier versions, as the next four fields are. */
+  openedMessage?: string
+  severity?: Severity
+  /** When the message and the details were last up to date. */
+  observedAtMs?: number
+  /** The number that the rule follows over time, oldest first. */
+  readings?: readonly (readonly [atMs: number, value: number])[]
+  acknowledged?: Acknowledgement | null
   closedMessage: string | null
   /** The page of the dashboard that shows the cause, as a path. */
   link: string
@@ -27,14 +38,33 @@ export interface Incident {
   closingToldAtMs: number | null
 }
 
-export type NewIncident = Omit<Incident, 'id' | 'state' | 'closedAtMs' | 'closedMessage' | 'openingToldAtMs' | 'closingToldAtMs'>
+/** Somebody said that they take care of it. */
+export interface Acknowledgement {
+  atMs: number
+  by: Actor
+  /** The person, as they called themselves. */
+  name: string
+  note: string | null
+}
+
+export type NewIncident = Omit<Incident, 'id' | 'closedAtMs' | 'closedMessage' | 'openingToldAtMs' | 'closingToldAtMs'>
+
+/** What an evaluation of the rules saw. `value`: the number that the rule follows; null if it follows none. */
+export interface Observation extends Pick<Incident, 'details' | 'message'> {
+  incident: Incident
+  severity: Severity
+  observedAtMs: number
+  value: number | null
+}
 
 const KIND = 'incident'
 const CURRENT = 'current/'
+const STARTING = 'starting/'
 const PAST = 'past/'
 /** More current incidents than this are not looked at. */
 const MAX_CURRENT = 5_000
 const PAGE = 500
+const MAX_READINGS = 60
 const KEPT_MS = 90 * 86_400_000
 
 export class Incidents {
@@ -48,8 +78,13 @@ export class Incidents {
   async current(): Promise<Map<string, Incident>> {
     const found = new Map<string, Incident>()
     for (let after: { key: string; atMs: number } | undefined; found.size < MAX_CURRENT; ) {
-      const page = await this.#documents.list(KIND, { prefix: CURRENT, order: 'key', after, limit: PAGE })
-      for (const { key, doc } of page) found.set(key, doc as unknown as Incident)
+      const page = await this.#documents.list(KIND, { prefixes: [CURRENT, STARTING], order: 'key', after, limit: PAGE })
+      // All that are open come before those that are starting.
+      for (const { doc } of page) {
+        const incident = doc as unknown as Incident
+        const key = keyOf(incident.rule, incident.subject)
+        if (!found.has(key)) found.set(key, incident)
+      }
       if (page.length < PAGE) break
       after = page.at(-1)
     }
@@ -58,17 +93,76 @@ export class Incidents {
 
   /** Opens an incident, unless one about the same is current. */
   async open(incident: NewIncident): Promise<void> {
-    const key = keyOf(incident.rule, incident.subject)
+    const [key, startingKey] = keysOf(incident)
     const opened: Incident = {
       id: newId('inc'),
       ...incident,
-      state: 'open',
       closedAtMs: null,
       closedMessage: null,
       openingToldAtMs: null,
       closingToldAtMs: null,
     }
-    await this.#documents.update(KIND, [key], (stored) => new Map(stored.has(key) ? [] : [[key, documentOf(opened)]]))
+    await this.#documents.update(KIND, [key, startingKey], (stored) => {
+      const isKnown = stored.has(key) || stored.has(startingKey)
+      return new Map(isKnown ? [] : [[opened.state === 'starting' ? startingKey : key, documentOf(opened)]])
+    })
+  }
+
+  /** Opens an incident that was starting. */
+  async confirm({ id, rule, subject }: Incident, change: Pick<Incident, 'openedAtMs' | 'message' | 'details'>): Promise<void> {
+    const [key, startingKey] = keysOf({ rule, subject })
+    await this.#documents.update(KIND, [key, startingKey], (stored) => {
+      const now = stored.get(startingKey)?.doc as unknown as Incident | undefined
+      if (now?.id !== id) return new Map()
+      if (stored.has(key)) return new Map([[startingKey, null]])
+      const opened = documentOf({ ...now, ...change, openedMessage: change.message, state: 'open' })
+      return new Map([[startingKey, null] as const, [key, opened] as const])
+    })
+  }
+
+  /** Forgets an incident that was starting. */
+  async forget({ id, rule, subject }: Incident): Promise<void> {
+    const [, startingKey] = keysOf({ rule, subject })
+    await this.#documents.update(KIND, [startingKey], (stored) => {
+      const now = stored.get(startingKey)?.doc as unknown as Incident | undefined
+      return new Map(now?.id === id ? [[startingKey, null]] : [])
+    })
+  }
+
+  /** Brings incidents up to date that are still current. */
+  async observe(observations: readonly Observation[]): Promise<void> {
+    for (let at = 0; at < observations.length; at += PAGE) {
+      const some = new Map(observations.slice(at, at + PAGE).map((each) => [storedKeyOf(each.incident), each]))
+      await this.#documents.update(KIND, [...some.keys()], (stored) => {
+        const changed = new Map<string, ReturnType<typeof documentOf>>()
+        for (const [key, { incident, value, ...change }] of some) {
+          const now = stored.get(key)?.doc as unknown as Incident | undefined
+          if (now?.id !== incident.id || now.state !== incident.state) continue
+          const readings = value === null ? (now.readings ?? []) : withReading(now.readings ?? [], change.observedAtMs, value)
+          changed.set(key, documentOf({ ...now, ...change, readings }))
+        }
+        return changed
+      })
+    }
+  }
+
+  /** Acknowledges a current incident, or takes that back. Returns it as it is then, and undefined if it is over or does not exist. */
+  async acknowledge(id: string, acknowledged: Acknowledgement | null): Promise<{ before: Incident; after: Incident } | undefined> {
+    for (;;) {
+      const found = [...(await this.current()).values()].find((incident) => incident.id === id && incident.state !== 'closed')
+      if (found === undefined) return undefined
+      const key = storedKeyOf(found)
+      let result: { before: Incident; after: Incident } | undefined
+      await this.#documents.update(KIND, [key], (stored) => {
+        const before = stored.get(key)?.doc as unknown as Incident | undefined
+        if (before?.id !== id || before.state !== found.state) return new Map()
+        const after = { ...before, acknowledged }
+        result = { before, after }
+        return new Map([[key, documentOf(after)]])
+      })
+      // If it changed its state in between, it is looked for again.
+      if (result !== undefined) return result
+    }
   }
 
   /** Changes a current incident, unless it was changed meanwhile to another state than the one given. Once it is over, it moves to the past. */
@@ -131,6 +225,28 @@ export class Incidents {
 export function keyOf(rule: string, { id }: Pick<Subject, 'id'>): string {
   const encoded = /^[\w.:-]{1,100}$/.test(id) ? id : createHash('sha256').update(id).digest('base64url')
   return `${CURRENT}${rule}/${encoded}`
+}
+
+/** Where it is stored: once it is open, and while it is starting. */
+function keysOf({ rule, subject }: Pick<Incident, 'rule' | 'subject'>): [open: string, starting: string] {
+  const key = keyOf(rule, subject)
+  return [key, STARTING + key.slice(CURRENT.length)]
+}
+
+function storedKeyOf(incident: Incident): string {
+  return keysOf(incident)[incident.state === 'starting' ? 1 : 0]
+}
+
+/** Once there are too many, every other one is dropped, so they always cover the whole time, in equal steps. */
+function withReading(readings: NonNullable<Incident['readings']>, atMs: number, value: number): NonNullable<Incident['readings']> {
+  const [last] = readings.slice(-1)
+  const [first] = readings
+  const stepMs = first === undefined || last === undefined ? 0 : (last[0] - first[0]) / Math.max(1, readings.length - 1)
+  // The newest one is replaced until a whole step has passed.
+  const kept =
+    last !== undefined && readings.length > 2 && atMs - (readings.at(-2)?.[0] ?? 0) < stepMs * 1.5 ? readings.slice(0, -1) : readings
+  const all = [...kept, [atMs, value] as const]
+  return all.length <= MAX_READINGS ? all : all.filter((_, at) => at % 2 === 0 || at === all.length - 1)
 }
 
 function documentOf(incident: Incident): { atMs: number; doc: JsonObject } {

@@ -3,14 +3,20 @@
 
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type Store, SYSTEM_SOURCE } from '../store/store.ts'
+import { type LedgerRow, type Store, SYSTEM_SOURCE } from '../store/store.ts'
+import type { AttemptOutcomes } from './rules/attempts-failing.ts'
 import type { Backlog } from './rules/backlog-growing.ts'
+import type { Waiting } from './rules/deliveries-delayed.ts'
 import type { Expiries } from './rules/deliveries-expired.ts'
 import type { DestinationOutcomes } from './rules/destination-failing.ts'
 import type { DestinationHold } from './rules/destination-held.ts'
+import type { StoppedDestination } from './rules/destination-stopped.ts'
 import type { Disk } from './rules/disk-almost-full.ts'
+import type { LedgerBalance } from './rules/ledger-unbalanced.ts'
+import type { QuarantinedMessages } from './rules/messages-quarantined.ts'
 import type { Rejections } from './rules/messages-rejected.ts'
 import type { NodePresence } from './rules/node-lost.ts'
+import type { OrderBacklog } from './rules/order-backlog-growing.ts'
 import type { PlanViolations } from './rules/plan-violated.ts'
 import type { Quarantine } from './rules/quarantine-expiring.ts'
 import {
@@ -25,12 +31,13 @@ import {
   sourceMinute,
 } from './rules/rule.ts'
 import { RECENT_MINUTES, type SourceTraffic } from './rules/source-silent.ts'
+import type { NodeVersions } from './rules/versions-differ.ts'
 import { recentCounts, usualTrafficOf } from './traffic.ts'
 
 export interface ObservationParts {
-  store: Pick<Store, 'books' | 'configuration' | 'nodes' | 'documents' | 'quarantine'>
-  /** Why the last attempt of this node to a destination failed. */
-  failureOf: (destinationId: string) => string | null
+  store: Pick<Store, 'books' | 'configuration' | 'nodes' | 'documents' | 'history' | 'order' | 'quarantine'>
+  /** Why the last attempt of this node to a destination failed: as a code, and as a sentence if there is one. */
+  failureOf: (destinationId: string) => { reason: string; error: string | null } | null
   /** Why a node holds the deliveries of a destination. */
   holdOf: (destinationId: string) => DestinationHold['hold']
   /** The violations of tracking plans by source id; sources without any are missing. */
@@ -42,9 +49,16 @@ export interface ObservationParts {
   startedAtMs: number
 }
 
-export type AboutDestination = DestinationOutcomes & DestinationHold & Expiries & Backlog
-export type AboutSource = SourceTraffic & Rejections & PlanViolations
-export type AboutService = Disk & Quarantine
+export type AboutDestination = DestinationOutcomes &
+  DestinationHold &
+  Expiries &
+  Backlog &
+  AttemptOutcomes &
+  Waiting &
+  StoppedDestination &
+  OrderBacklog
+export type AboutSource = SourceTraffic & Rejections & PlanViolations & QuarantinedMessages
+export type AboutService = Disk & Quarantine & LedgerBalance & NodeVersions
 export type About = AboutDestination | AboutSource | AboutService | NodePresence
 
 export interface Observed {
@@ -73,6 +87,7 @@ export class Observations {
   readonly #pending = new Map<string, { atMs: number; count: number }[]>()
   readonly #disk: Disk['readings'][number][] = []
   readonly #nodes = new Map<string, SeenNode>()
+  #differSinceMs: number | null = null
   #upSinceMs: number
 
   constructor(parts: ObservationParts) {
@@ -112,39 +127,57 @@ export class Observations {
   }
 
   async read(nowMs: number): Promise<Observed[]> {
+    const { books } = this.#parts.store
+    const ledger = await books.ledger()
+    const quarantined = new Map((await books.sourceCounts()).map((row) => [row.sourceId, row.quarantined]))
     return [
-      ...(await this.#aboutDestinations(nowMs)),
-      ...(await this.#aboutSources(nowMs)),
-      await this.#aboutService(nowMs),
+      ...(await this.#aboutDestinations(nowMs, ledger)),
+      ...(await this.#aboutSources(nowMs, quarantined)),
+      await this.#aboutService(nowMs, ledger, quarantined),
       ...(await this.#aboutNodes(nowMs)),
     ]
   }
 
-  async #aboutDestinations(nowMs: number): Promise<Observed[]> {
+  async #aboutDestinations(nowMs: number, ledger: readonly LedgerRow[]): Promise<Observed[]> {
     const { store, failureOf, holdOf } = this.#parts
     // Failures of messages about the service cause no messages about the service.
     const watched = [...store.configuration().destinations.values()].filter(({ sourceIds }) => sourceIds.some((id) => id !== SYSTEM_SOURCE))
     const ids = watched.map(({ id }) => id)
     const minutes = await this.#readDestinations(ids, nowMs)
-    const pending = new Map((await store.books.ledger()).map((row) => [row.destinationId, row.pending]))
+    const pending = new Map(ledger.map((row) => [row.destinationId, row.pending]))
     const hasPending = ids.some((id) => (pending.get(id) ?? 0) > 0)
     const oldest = new Map(hasPending ? (await store.books.oldestPending()).map(({ destinationId, atMs }) => [destinationId, atMs]) : [])
     for (const id of this.#pending.keys()) if (!pending.has(id)) this.#pending.delete(id)
+    const ordered = new Map<string, OrderBacklog['ordered']>()
+    for (const { id, order } of watched) if (order != null) ordered.set(id, await this.#orderBacklogOf(id, order.maxWaiting, nowMs))
     return watched.map(({ id, name, enabled, paused }) => {
       const own = minutes.get(id) ?? new Map<number, DestinationMinute>()
+      const failure = failureOf(id)
       const about: AboutDestination = {
         nowMs,
         minutes: own,
         isActive: enabled && !paused,
         isFailing: isFailing(own),
-        reason: failureOf(id),
+        stopped: !enabled ? 'disabled' : paused ? 'paused' : null,
+        reason: failure?.reason ?? null,
+        cause: failure?.error ?? null,
         hold: holdOf(id),
         pendingNow: pending.get(id) ?? 0,
         pending: this.#pendingOf(id, pending.get(id) ?? 0, nowMs),
         oldestPendingAtMs: oldest.get(id) ?? null,
+        ordered: ordered.get(id) ?? null,
       }
       return { subject: { kind: 'destination', id, name }, about }
     })
+  }
+
+  /** With `onFailure: skip`, a key is above the limit only for seconds, so the deliveries that it gave up count too. */
+  async #orderBacklogOf(destinationId: string, maxWaiting: number, nowMs: number): Promise<OrderBacklog['ordered']> {
+    const { order, history } = this.#parts.store
+    const keys = await order.crowded(destinationId, maxWaiting)
+    const { causes } = await history.failureCauses({ destinationId, state: 'failed', fromMs: nowMs - MINUTE_MS })
+    const skipped = causes.filter(({ reason }) => reason === 'order_backlog').reduce((sum, { count }) => sum + count, 0)
+    return { keys, maxWaiting, skipped }
   }
 
   #pendingOf(id: string, count: number, nowMs: number): readonly { atMs: number; count: number }[] {
@@ -158,7 +191,7 @@ export class Observations {
     return readings
   }
 
-  async #aboutSources(nowMs: number): Promise<Observed[]> {
+  async #aboutSources(nowMs: number, quarantined: ReadonlyMap<string, number>): Promise<Observed[]> {
     const { store, violations } = this.#parts
     const watched = [...store.configuration().sources.values()].filter(({ builtIn, enabled }) => builtIn === undefined && enabled)
     const ids = watched.map(({ id }) => id)
@@ -172,13 +205,31 @@ export class Observations {
       const usual =
         pauseOf(own, nowMs) > LEAST_PAUSE_MINUTES && own.size > 0 ? await this.#usual.withSamples(id, nowMs) : this.#usual.of(id)
       const plan = violated.get(id) ?? { violations: 0, planRule: null, planId: '' }
-      observed.push({ subject: { kind: 'source', id, name }, about: { nowMs, minutes: own, usual, upSinceMs, ...plan } })
+      observed.push({
+        subject: { kind: 'source', id, name },
+        about: { nowMs, minutes: own, usual, upSinceMs, quarantinedNow: quarantined.get(id) ?? 0, ...plan },
+      })
     }
     return observed
   }
 
-  async #aboutService(nowMs: number): Promise<Observed> {
-    return { subject: SERVICE, about: { nowMs, readings: await this.#diskReadings(nowMs), ...(await this.#quarantine()) } }
+  async #aboutService(nowMs: number, ledger: readonly LedgerRow[], quarantined: ReadonlyMap<string, number>): Promise<Observed> {
+    const { store } = this.#parts
+    const { destinations } = store.configuration()
+    const wrong = ledger.filter(
+      ({ owed, delivered, pending, failed, expired, cancelled }) => owed !== delivered + pending + failed + expired + cancelled,
+    )
+    const versions = [...new Set((store.nodes?.nodes ?? []).map(({ version }) => version))].sort()
+    this.#differSinceMs = versions.length < 2 ? null : (this.#differSinceMs ?? nowMs)
+    const about: AboutService = {
+      nowMs,
+      readings: await this.#diskReadings(nowMs),
+      ...(await this.#quarantine(sum(quarantined.values()))),
+      unbalanced: wrong.map(({ destinationId }) => destinations.get(destinationId)?.name ?? destinationId),
+      versions,
+      differSinceMs: this.#differSinceMs,
+    }
+    return { subject: SERVICE, about }
   }
 
   /** Empty if the disk cannot be read. */
@@ -195,9 +246,8 @@ export class Observations {
     return this.#disk
   }
 
-  async #quarantine(): Promise<Omit<Quarantine, 'nowMs'>> {
+  async #quarantine(quarantined: number): Promise<Omit<Quarantine, 'nowMs'>> {
     const { store, quarantineDays } = this.#parts
-    const quarantined = (await store.books.sourceCounts()).reduce((sum, counts) => sum + counts.quarantined, 0)
     if (quarantined === 0 || quarantineDays === 0) return { quarantined, oldest: null }
     const [first] = (await store.quarantine.list({}, { limit: 1, cursor: null, oldestFirst: true })).data
     if (first === undefined) return { quarantined, oldest: null }
@@ -221,6 +271,12 @@ export class Observations {
     }
     return observed
   }
+}
+
+function sum(counts: Iterable<number>): number {
+  let total = 0
+  for (const count of counts) total += count
+  return total
 }
 
 /** Whether most of the outcomes of the last minute that has any are failures. */

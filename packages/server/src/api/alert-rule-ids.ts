@@ -12,5 +12,17 @@ export const RULE_IDS = [
   'quarantine_expiring',
   'disk_almost_full',
   'node_lost',
+  'deliveries_failed',
+  'attempts_failing',
+  'deliveries_delayed',
+  'destination_stopped',
+  'messages_quarantined',
+  'ledger_unbalanced',
+  'versions_differ',
+  'order_backlog_growing',
 ] as const
 export type RuleId = (typeof RULE_IDS)[number]
+
+/** How severe an incident is, from the most severe to the least. */
+export const SEVERITIES = ['critical', 'warning', 'notice'] as const
+export type Severity = (typeof SEVERITIES)[number]

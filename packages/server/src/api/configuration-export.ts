@@ -3,7 +3,7 @@
 // references to environment variables. The schema of the file defines its fields and their defaults.
 
 import type { JsonObject } from '@switchyard/protocol'
-import { hiddenPath, withPathTokens } from '../secrets/hidden-url.ts'
+import { HIDDEN, hiddenPath, withPathTokens } from '../secrets/hidden-url.ts'
 import { hiddenSettings, isTemplateOnly, replacedTexts } from '../secrets/hidden-values.ts'
 import { escapeReferences, VariableNames } from './environment-references.ts'
 import { isMaskedWriteKey } from './write-key-mask.ts'
@@ -152,6 +152,8 @@ function fieldOf(kind: Kind, stored: JsonObject, field: string, names: Names, re
       return settingsOf(stored, (use) => reference(name, use))
     case 'subscriptions':
       return subscriptionsOf(stored, (use) => reference(name, use))
+    case 'warehouse':
+      return warehouseOf(stored, (use) => reference(name, use))
     case 'keys':
       return keysOf(stored)
     // The other name of retry.windowMs.
@@ -185,6 +187,20 @@ function requestOf(request: JsonObject, urls: readonly string[], referenceTo: (u
 function secretsOf({ secrets }: JsonObject, referenceTo: (secret: string) => string): Record<string, string> {
   const names = Object.keys((secrets ?? {}) as JsonObject)
   return Object.fromEntries(names.map((name) => [name, referenceTo(name.replaceAll(/(?<=[a-z0-9])[A-Z]/g, ' $&'))]))
+}
+
+/** The place of a warehouse. Its secret becomes a reference; the password of PostgreSQL does so inside the URL. */
+function warehouseOf({ warehouse, secretSettings }: JsonObject, referenceTo: (use: string) => string): Record<string, unknown> {
+  const shown = Object.entries((warehouse ?? {}) as JsonObject).filter(([, value]) => value !== null && value !== false)
+  const entries = shown.map(([name, value]) => {
+    if (typeof value !== 'string') return [name, value]
+    const parts = value.split(HIDDEN)
+    return [name, parts.map(escapeReferences).join(parts.length > 1 ? referenceTo('warehouse password') : '')]
+  })
+  const secret = ((secretSettings ?? []) as string[])
+    .filter((name) => name !== 'url')
+    .map((name) => [name, referenceTo(`warehouse ${name}`)])
+  return Object.fromEntries([...entries, ...secret]) as Record<string, unknown>
 }
 
 /** The settings of an integration. Secrets, and values that may be secrets, become references. */

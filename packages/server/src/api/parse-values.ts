@@ -87,3 +87,32 @@ export function parseLimit(text: string, expected: string): Parsed<number | null
   const parsed = parseInteger(text, 1, 1_000_000_000)
   return 'value' in parsed ? parsed : { expected }
 }
+
+/** The issuer is kept as it was given: providers compare it character by character. */
+export function parseIssuer(text: string): Parsed<string> {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isSecure = url !== null && (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(url.hostname)))
+  const isPlain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === ''
+  return isSecure && isPlain && !/[?#\s]/.test(text)
+    ? { value: text }
+    : { expected: 'an https address without a query, such as https://login.example.com/realms/main; http is accepted on loopback only' }
+}
+
+/** Only if it is an IP address or localhost: any other name may resolve to anything. `host` is the hostname of a URL. */
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
+export function parseText(text: string, most: number): Parsed<string> {
+  const value = text.trim()
+  return value !== '' && value.length <= most && !/[\p{Cc}\p{Surrogate}]/u.test(value)
+    ? { value }
+    : { expected: `a line of 1 to ${most} characters` }
+}
+
+export function parseScopes(text: string): Parsed<string> {
+  const scopes = text.trim().split(/\s+/)
+  return scopes.includes('openid') && text.length <= 1_000 && scopes.every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))
+    ? { value: scopes.join(' ') }
+    : { expected: 'scopes separated by spaces, with openid among them' }
+}

@@ -154,6 +154,11 @@ export function anyObject(options: Described = {}): Schema<Record<string, unknow
   }
 }
 
+/** Any JSON value. It is not copied. */
+export function anyValue(options: Described = {}): Schema<unknown> {
+  return { parse: (value) => value, toJsonSchema: () => ({ ...options }) }
+}
+
 export function nullable<T>(schema: Schema<T>): Schema<T | null> {
   return {
     parse: (value, path) => (value === null ? null : schema.parse(value, path)),

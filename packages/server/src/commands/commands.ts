@@ -8,6 +8,7 @@ import { MESSAGE_COMMANDS } from './history/messages.ts'
 import { QUARANTINE_COMMANDS } from './history/quarantine.ts'
 import { REPLAY_COMMANDS } from './history/replay.ts'
 import { REPORT_COMMANDS } from './history/reports.ts'
+import { sql } from './history/sql.ts'
 import { tail } from './history/tail.ts'
 import { importCommand } from './import/import.ts'
 import { backup } from './installation/backup.ts'
@@ -16,10 +17,12 @@ import { catalogUpgrade } from './installation/catalog-upgrade.ts'
 import { doctor } from './installation/doctor.ts'
 import { migrateStore } from './installation/migrate-store.ts'
 import { rotateKey } from './installation/rotate-key.ts'
+import { warehouseInstall } from './installation/warehouse-install.ts'
 import type { Command } from './line/command.ts'
 import { completionCommand } from './line/completion.ts'
 import type { Section } from './line/help.ts'
 import { listen } from './listen/listen.ts'
+import { LOGIN_COMMANDS } from './login/login.ts'
 import { PLAN_COMMANDS } from './plans/plans.ts'
 import { ALERT_COMMANDS } from './resources/alerts.ts'
 import { CATALOG_COMMANDS } from './resources/catalog.ts'
@@ -35,7 +38,11 @@ import { importWorkspace } from './workspace/import-workspace.ts'
 export const SECTIONS: readonly Section[] = [
   {
     title: 'Service',
-    commands: [serve, doctor, backup, rotateKey, migrateStore, catalogInstall, catalogUpgrade],
+    commands: [serve, doctor, backup, rotateKey, migrateStore, catalogInstall, catalogUpgrade, warehouseInstall],
+  },
+  {
+    title: 'Login',
+    commands: [...LOGIN_COMMANDS],
   },
   {
     title: 'Messages',
@@ -44,6 +51,7 @@ export const SECTIONS: readonly Section[] = [
       listen,
       importCommand,
       tail,
+      sql,
       ...MESSAGE_COMMANDS,
       events,
       ...QUARANTINE_COMMANDS,

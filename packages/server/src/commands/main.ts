@@ -94,9 +94,10 @@ async function runCommand(
     env,
     // Created on first use, so that a command that does not call the service needs no valid URL either.
     get api() {
+      const url = serviceUrl(flag('url'), env)
       api ??= createApi({
-        url: serviceUrl(flag('url'), env),
-        token: controlToken(flag('token'), env),
+        url,
+        ...controlToken(flag('token'), env, url),
         signal: abort.signal,
         onSlow: (elapsedMs) => out.remark(`Waiting for the service: ${Math.round(elapsedMs / 1_000)} s so far.`),
       })

@@ -74,7 +74,7 @@ test('the schema of the file has names instead of ids, references instead of sec
   assert.equal(sources.items.properties.name.maxLength, 100)
   assert.equal(destinations.items.properties.sourceIds, undefined)
   assert.equal(destinations.items.properties.sources.type, 'array')
-  assert.equal(destinations.items.properties.timeoutMs.maximum, 30_000)
+  assert.equal(destinations.items.properties.timeoutMs.maximum, 600_000)
   assert.ok(oauthApps.items.properties.keys)
   const reference = new RegExp(destinations.items.properties.sharedSecret.pattern)
   assert.deepEqual([reference.test('${NAME_1}'), reference.test('a secret'), reference.test('x${NAME}')], [true, false, false])

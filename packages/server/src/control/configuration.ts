@@ -34,7 +34,7 @@ import type { Destination, Store } from '../store/store.ts'
 import { oauthAppView } from './administration/oauth-apps.ts'
 import { codeProblem } from './destinations/code-check.ts'
 import { assertFits, type NewDestinationInput } from './destinations/destination-settings.ts'
-import { destinationView } from './destinations/destinations.ts'
+import { assertInstalled, destinationView } from './destinations/destinations.ts'
 import { definitionToUse } from './destinations/integration-definition.ts'
 import { checkedSettings } from './destinations/patched-settings.ts'
 import { type NEW_PLAN, planView } from './plans/plans.ts'
@@ -132,7 +132,7 @@ export function withConfiguration(routes: readonly Route[], parts: ControlParts)
 }
 
 async function problemOf(
-  { store, checkUrl = () => null, checkCode, catalog }: ControlParts,
+  { store, checkUrl = () => null, checkCode, catalog, warehouseInstaller }: ControlParts,
   schema: Schema<unknown> | undefined,
   { kind, id, settings }: { kind: Kind; id: string | null; settings: Record<string, unknown> },
 ): Promise<ApiError | null> {
@@ -147,6 +147,7 @@ async function problemOf(
     const given = parsed as NewDestinationInput
     if (before !== undefined) assertFits(before.type, given)
     retryOf(given)
+    if (before === undefined) assertInstalled({ warehouseInstaller }, given.type)
     const definition = await definitionToUse(catalog, given)
     const checked = checkedSettings(given.type, given, before, { checkUrl, definition })
     return await codeProblem(checkCode, given.type, checked, before)

@@ -26,6 +26,7 @@ import { backupRoutes } from './diagnostics/backups.ts'
 import { diagnosticRoutes } from './diagnostics/diagnostics.ts'
 import { nodeRoutes } from './diagnostics/nodes.ts'
 import { eventRoutes } from './events/events.ts'
+import { answerRoutes } from './history/answers.ts'
 import { deliveryRoutes } from './history/deliveries.ts'
 import { ledgerRoutes } from './history/ledger.ts'
 import { liveRoutes } from './history/live.ts'
@@ -33,15 +34,21 @@ import { messageRoutes } from './history/messages.ts'
 import { statsRoutes } from './history/stats.ts'
 import { type StreamEvent, streamEvents } from './history/stream.ts'
 import { withDescription } from './openapi/openapi-route.ts'
+import { orderRoutes } from './order/order.ts'
+import { commandLineRoutes } from './people/command-line.ts'
+import { peopleRoutes } from './people/people.ts'
+import { singleSignOnRoutes } from './people/single-sign-on.ts'
 import { learnPlanRoutes } from './plans/learn-plan.ts'
 import { planRoutes } from './plans/plans.ts'
 import { violationRoutes } from './plans/violations.ts'
 import { quarantineRoutes } from './quarantine/quarantine.ts'
 import { replayRoutes } from './replays/replays.ts'
-import type { ControlParts, Route } from './routes/route.ts'
+import type { ControlParts, Page, Route } from './routes/route.ts'
 import { assertFields, assertRole, assertWhole, faultInOrder, isWholeFor, ScopedRoutes } from './scope/authorization.ts'
 import { privacyRoutes } from './sources/privacy.ts'
 import { sourceRoutes } from './sources/sources.ts'
+import { sqlRoutes } from './sql/sql.ts'
+import { warehouseTableRoutes } from './warehouses/tables.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -60,6 +67,7 @@ const MAX_PUBLIC_BODY_BYTES = 16 * 1024
 /** The longest path parameter: a messageId or write key of 100 characters, with every character percent-encoded. */
 export const MAX_PARAM_LENGTH = 1_000
 
+const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 const RETRY_AFTER_SECONDS = 2
 const NO_QUERY = object({})
 
@@ -71,15 +79,19 @@ export function controlRoutes(parts: ControlParts): Route[] {
         privacyRoutes,
         learnPlanRoutes,
         destinationRoutes,
+        warehouseTableRoutes,
+        sqlRoutes,
         planRoutes,
         violationRoutes,
         catalogRoutes,
         fieldChoicesRoutes,
         versionRoutes,
+        orderRoutes,
         previewRoutes,
         ledgerRoutes,
         messageRoutes,
         eventRoutes,
+        answerRoutes,
         deliveryRoutes,
         quarantineRoutes,
         replayRoutes,
@@ -94,6 +106,9 @@ export function controlRoutes(parts: ControlParts): Route[] {
         liveRoutes,
         tokenRoutes,
         loginRoutes,
+        singleSignOnRoutes,
+        commandLineRoutes,
+        peopleRoutes,
         auditRoutes,
       ].flatMap((routes) => routes(parts)),
       parts,
@@ -114,7 +129,8 @@ export async function registerControl(app: FastifyInstance, deps: ControlParts):
       api.addContentTypeParser(
         '*',
         { parseAs: 'buffer', bodyLimit: MAX_CONTROL_BODY_BYTES },
-        async (_request: FastifyRequest, body: Buffer) => parseBody(body),
+        async (request: FastifyRequest, body: Buffer) =>
+          request.routeOptions.config.controlRoute?.form ? parseForm(request, body) : parseBody(body),
       )
 
       api.addHook('onRequest', async (request, reply) => {
@@ -124,7 +140,7 @@ export async function registerControl(app: FastifyInstance, deps: ControlParts):
         const route = request.routeOptions.config.controlRoute
         if (route?.access !== 'public') request.caller = await deps.access.authorize(request.raw)
         if (request.is404) rejectPath(request, reply, routes)
-        if (request.caller !== null && route !== undefined) assertRole(route, request.caller)
+        if (request.caller !== null && route !== undefined) assertRole(route, request.caller, idOf(request))
         const encoding = request.headers['content-encoding'] ?? 'identity'
         if (encoding !== 'identity')
           throw new ApiError('unsupported_encoding', {
@@ -206,6 +222,7 @@ function serve(api: FastifyInstance, at: number, scoped: ScopedRoutes, access: A
         exchange: { request: request.raw, caller: request.caller, setHeader: (name, value) => void reply.header(name, value) },
       })
       if (route.stream) return stream(request, reply, answer as AsyncIterable<StreamEvent>, access)
+      if (route.pages) return sendPage(reply, answer as Page)
       reply.code(route.status)
       if (route.bytes) return reply.type('application/octet-stream').send(answer)
       if (route.answer === undefined) return reply.send()
@@ -230,6 +247,16 @@ function stream(request: FastifyRequest, reply: FastifyReply, events: AsyncItera
     reply.raw.destroy()
   })
   return reply
+}
+
+/** The page loads nothing, and no other page may frame it. */
+function sendPage(reply: FastifyReply, { status, html, location, contentSecurityPolicy }: Page): FastifyReply {
+  reply.code(status).header('referrer-policy', 'same-origin').header('x-frame-options', 'DENY')
+  if (html === undefined) return reply.header('location', location).send()
+  return reply
+    .header('content-security-policy', contentSecurityPolicy ?? PAGE_POLICY)
+    .type('text/html; charset=utf-8')
+    .send(html)
 }
 
 function callerOf({ caller }: FastifyRequest): Caller {
@@ -269,6 +296,17 @@ function parseBody(body: Buffer): unknown {
   if (mayBeDeep(text) && isTooDeep(Buffer.from(text)))
     throw new ApiError('invalid_request', { message: `The request body is nested too deeply. At most ${MAX_DEPTH} levels are allowed.` })
   return parsed
+}
+
+/** Of a name that is sent twice, both values are kept, so that the schema rejects them. */
+function parseForm(request: FastifyRequest, body: Buffer): Record<string, unknown> {
+  const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  if (type !== 'application/x-www-form-urlencoded')
+    throw new ApiError('invalid_request', { message: 'The request body must be a form: application/x-www-form-urlencoded.' })
+  const fields = new URLSearchParams(body.toString('utf8'))
+  return Object.fromEntries(
+    [...new Set(fields.keys())].map((name) => [name, fields.getAll(name).length > 1 ? fields.getAll(name) : fields.get(name)]),
+  )
 }
 
 /** Converts anything that was thrown to an error of the table. */

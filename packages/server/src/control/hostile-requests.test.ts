@@ -12,7 +12,8 @@ import { EXAMPLES } from './openapi/examples.ts'
 import { encodeCursor } from './routes/query.ts'
 import type { ControlParts, Route } from './routes/route.ts'
 
-const ROUTES = controlRoutes({} as ControlParts)
+/** Without the steps of a login in a browser, which answer with pages and redirects and have tests of attacks: people/attacks.test.ts. */
+const ROUTES = controlRoutes({} as ControlParts).filter(({ path }) => !/^\/login\/(oidc|cli)/.test(path))
 const WITH_BODY = ROUTES.filter(({ body }) => body !== undefined)
 const LISTS = ROUTES.filter(({ query }) => 'cursor' in propertiesOf(query))
 const OF_ONE = ROUTES.filter(({ path }) => path.includes(':id'))
@@ -274,7 +275,8 @@ test('a query parameter of the wrong type, or given twice, is rejected with its 
   const { call, pathOf, ids } = await sharedGround()
   for (const route of ROUTES) {
     const properties = propertiesOf(route.query)
-    const required = ((route.query?.toJsonSchema()['required'] ?? []) as string[]).map((name) => `${name}=x`)
+    const exampleOf = (name: string): string => (properties[name]?.['enum'] as string[] | undefined)?.[0] ?? 'x'
+    const required = ((route.query?.toJsonSchema()['required'] ?? []) as string[]).map((name) => `${name}=${exampleOf(name)}`)
     const base = `${pathOf(route, { id: ids[route.path.split('/')[1] as string] ?? 'x' })}?`
     for (const [name, schema] of Object.entries(properties)) {
       const others = required.filter((pair) => !pair.startsWith(`${name}=`))
@@ -351,7 +353,7 @@ test('text filters accept any text and find nothing', async () => {
       for (const value of ['%00', 'a%00b', '%F0%9F%92%A9', '%25', "'", '%ED%A0%80', 'x'.repeat(8_000)]) {
         const { status, body } = await call('GET', `${pathOf(route)}?${name}=${value}`)
         assert.ok(
-          status === 200 || status === 400 || status === 404,
+          status === 200 || status === 400 || status === 404 || body.code === 'not_installed',
           `${route.path}?${name}=${value.slice(0, 20)}: ${JSON.stringify(body)}`,
         )
       }

@@ -176,7 +176,7 @@ export class Accepting {
       const body = (isAlone ? first.parsed.bytes : null) ?? writeStoredBody({ ...content, batch: content.items })
       const { duplicates } = await store.ingest.accept({ content, body, messageIds, routing, quarantined })
       const counts = { messages: messageIds.length, duplicates: duplicates.length, bytes: body.length }
-      onAccepted?.({ sourceId, ...counts, content, repeated: duplicates })
+      onAccepted?.({ sourceId, ...counts, content, repeated: duplicates, routing, quarantined })
     } catch (error) {
       // A message that the store cannot take must not prevent the others from being stored. Those that were stored are duplicates then.
       if (!isAlone && !(error instanceof StoreUnavailable)) return await this.#storeEach(requests)

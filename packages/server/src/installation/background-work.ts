@@ -10,8 +10,9 @@ import { ReplayRunner } from '../replaying/replay-runner.ts'
 import { routeMessages } from '../routing/route-messages.ts'
 import { INTEGRATION_STATE } from '../store/port/integration-state.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { IntegrationsInstaller } from './install-integrations.ts'
-import { integrationsFolder } from './integrations-package.ts'
+import { PackageInstaller } from './install-integrations.ts'
+import { integrationsFolder, WAREHOUSE, warehouseFolder } from './integrations-package.ts'
+import { StoredLakeQueries } from './lake-queries.ts'
 import type { ServiceCore } from './service-core.ts'
 
 const RETENTION_EVERY_MS = 60 * 60 * 1_000
@@ -37,7 +38,7 @@ export function createBackgroundWork(
     store,
     clock,
     route: routeMessages,
-    failureOf: (destinationId) => delivery.health(destinationId)?.failure?.reason ?? null,
+    failureOf: (destinationId) => delivery.health(destinationId)?.failure ?? null,
     holdOf: (destinationId) => delivery.hold(destinationId),
     violations: (nowMs) => observer.recentViolations(nowMs),
     storePath: path,
@@ -64,7 +65,9 @@ export function createBackgroundWork(
         : new BacklogLimit({ maxPending: config.maxBacklog, ledger: () => store.books.ledger(), behind: () => pacing.behind() }),
     // For the control API. Senders have their own, so that nobody who saves code can delay deliveries.
     transformer: new ThreadTransformer(),
-    catalogInstaller: new IntegrationsInstaller({ folder: integrationsFolder(config) }),
+    catalogInstaller: new PackageInstaller({ folder: integrationsFolder(config) }),
+    queries: new StoredLakeQueries(store, config),
+    warehouseInstaller: new PackageInstaller({ package: WAREHOUSE, folder: warehouseFolder(config) }),
     /** Called when the service listens. */
     start(): void {
       replays.start()

@@ -9,13 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { VERSION } from '../api/version.ts'
-import {
-  type InstallOptions,
-  InstallProblem,
-  IntegrationsInstaller,
-  installationState,
-  installIntegrations,
-} from './install-integrations.ts'
+import { type InstallOptions, InstallProblem, installationState, installIntegrations, PackageInstaller } from './install-integrations.ts'
 import { findIntegrationsPackage } from './integrations-package.ts'
 
 const STUB = join(import.meta.dirname, 'fixtures', 'stub-npm.ts')
@@ -173,10 +167,10 @@ test('if the folder cannot be written, the error names the setting', async (t) =
 test('only one installation runs at a time, the state shows it, and stopping the service ends it', async (t) => {
   const site = makeInstalled(t)
   site.npmEnds('hang')
-  const installer = new IntegrationsInstaller(site)
+  const installer = new PackageInstaller(site)
   assert.equal(installer.start().state, 'installing')
   assert.equal(installer.start().state, 'installing')
-  assert.equal(new IntegrationsInstaller(site).start().state, 'installing', 'another process')
+  assert.equal(new PackageInstaller(site).start().state, 'installing', 'another process')
   await assert.rejects(
     installIntegrations(site, () => {}),
     /Another process is installing the catalogue/,

@@ -1,4 +1,4 @@
-// Installs the integrations package with npm, for `switchyard catalog install` and for the dashboard. npm works in a folder of its own; the result is
+// Installs an optional package with npm, for `switchyard catalog install`, `switchyard warehouse install` and for the dashboard. npm works in a folder of its own; the result is
 // moved into place when it is complete, so an installation that was interrupted leaves nothing that looks installed, and a running service
 // is not disturbed. Only one installation runs at a time: a lock that ends with its process keeps others out. Its progress is a file, because
 // the process that is asked need not be the one that installs.
@@ -11,22 +11,23 @@ import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { VERSION } from '../api/version.ts'
 import type { CatalogInstaller, Installation } from '../control/routes/catalog-installer.ts'
-import { findIntegrationsPackage, integrationsWorkspace } from './integrations-package.ts'
+import { findPackage, INTEGRATIONS, type OptionalPackage, workspaceOf } from './integrations-package.ts'
 import { type Lockfile, subsetOf } from './lockfile-subset.ts'
 
-const NAME = '@switchyard/integrations'
 const DEADLINE_MS = 15 * 60_000
 const POLL_MS = 300
 /** As many lines of npm's output as an error quotes. */
 const QUOTED_LINES = 6
-/** Without install scripts and optional packages: those that there are compile addons, which no integration needs. */
+/** Without install scripts and optional packages: those that there are compile addons, which no integration needs. Those of warehouses are DuckDB, one for each platform. */
 const FLAGS = ['--ignore-scripts', '--omit=dev', '--omit=optional', '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline']
 /** What npm needs of the environment. Settings of the service stay here, because some are secret. */
 const PASSED_ON =
   /^(PATH|HOME|USERPROFILE|APPDATA|SYSTEMROOT|TMPDIR|TEMP|TMP|LANG|https?_proxy|no_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|npm_config_(registry|cache|userconfig|globalconfig|ca|cafile|proxy|https_proxy|noproxy|strict_ssl|offline|prefer_offline))$/i
 
 export interface InstallOptions {
-  /** That of `integrationsFolder`; not used in a clone. */
+  /** Default: the integrations. */
+  package?: OptionalPackage | undefined
+  /** Where it is installed; not used in a clone. */
   folder: string
   /** A tarball of the package, as a path or URL, instead of the one in the registry. Not used in a clone. */
   from?: string | undefined
@@ -40,7 +41,7 @@ export interface InstallOptions {
 interface Recorded {
   overrides: object
   lockfile: Lockfile
-  /** The hash of the tarball of the integrations package. */
+  /** The hash of the tarball of the package. */
   integrity?: string
 }
 
@@ -59,7 +60,7 @@ export class InstallProblem extends Error {
 }
 
 /** The service's own: starts an installation in the background, and says how far it is. */
-export class IntegrationsInstaller implements CatalogInstaller {
+export class PackageInstaller implements CatalogInstaller {
   readonly #options: InstallOptions
   readonly #stopping = new AbortController()
   #running: Promise<void> = Promise.resolve()
@@ -91,7 +92,7 @@ export class IntegrationsInstaller implements CatalogInstaller {
 }
 
 export function installationState(options: InstallOptions): Installation {
-  if (findIntegrationsPackage(options.folder, { from: options.serverFolder }) !== null)
+  if (findPackage(options.package ?? INTEGRATIONS, options.folder, { from: options.serverFolder }) !== null)
     return { state: 'installed', done: 0, total: 0, error: null }
   const { work } = placeOf(options)
   const { done = 0, total = 0, error = null } = (readJson(join(work, 'progress.json')) ?? {}) as Partial<Installation>
@@ -101,6 +102,7 @@ export function installationState(options: InstallOptions): Installation {
 
 /** Resolves when it is installed. Rejects with an InstallProblem. */
 export async function installIntegrations(options: InstallOptions, onProgress: (done: number, total: number) => void): Promise<void> {
+  const { package: { noun, setting } = INTEGRATIONS } = options
   const place = placeOf(options)
   const { work } = place
   let release: (() => void) | null
@@ -109,10 +111,10 @@ export async function installIntegrations(options: InstallOptions, onProgress: (
     release = lock(work, { keep: true })
   } catch (error) {
     throw new InstallProblem(
-      `The catalogue cannot be installed in ${work}: ${(error as Error).message}. Set SWITCHYARD_INTEGRATIONS_FOLDER to a writable folder.`,
+      `${capitalized(noun)} cannot be installed in ${work}: ${(error as Error).message}. Set ${setting} to a writable folder.`,
     )
   }
-  if (release === null) throw new InstallProblem('Another process is installing the catalogue. Wait until it has finished.')
+  if (release === null) throw new InstallProblem(`Another process is installing ${noun}. Wait until it has finished.`)
   const note = (progress: Partial<Installation>): void => writeFileSync(join(work, 'progress.json'), JSON.stringify(progress))
   try {
     // The npm of a process that was killed may still write to its folder, so each installation has its own.
@@ -135,8 +137,12 @@ export async function installIntegrations(options: InstallOptions, onProgress: (
   }
 }
 
-function placeOf({ folder, serverFolder }: InstallOptions): Place {
-  const workspace = integrationsWorkspace(serverFolder)
+function capitalized(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+}
+
+function placeOf({ folder, serverFolder, package: wanted = INTEGRATIONS }: InstallOptions): Place {
+  const workspace = workspaceOf(wanted, serverFolder)
   const work = workspace === null ? folder : join(workspace, 'dist', 'installation')
   const staging = join(work, `staging-${randomUUID()}`)
   return workspace === null
@@ -159,46 +165,66 @@ function lock(work: string, { keep = false } = {}): (() => void) | null {
 }
 
 /** Writes what npm installs from: a manifest and a lockfile, because npm ignores those of a dependency. Returns the number of packages. */
-function prepare({ staging }: Place, { serverFolder = import.meta.dirname, from }: InstallOptions): number {
-  const workspace = integrationsWorkspace(serverFolder)
+function prepare({ staging }: Place, { serverFolder = import.meta.dirname, from, package: wanted = INTEGRATIONS }: InstallOptions): number {
+  const { name, noun, recorded } = wanted
+  const workspace = workspaceOf(wanted, serverFolder)
   const { overrides, lockfile, integrity } =
     workspace === null
-      ? (readJson(join(serverFolder, '..', '..', 'integrations.json')) as Recorded)
-      : { ...inClone(join(workspace, '..', '..')), integrity: undefined }
+      ? recordedIn(join(serverFolder, '..', '..', recorded), noun)
+      : { ...inClone(join(workspace, '..', '..'), wanted), integrity: undefined }
   const { '': top = {}, ...packages } = lockfile.packages
   if (workspace === null) {
     // In a clone the package itself is there already. npm compares what it gets with this hash, as with those of the dependencies.
     if (integrity === undefined)
       throw new InstallProblem(
-        `This build of the service does not contain the hash of ${NAME} ${VERSION}, so the package cannot be verified and is not installed. Install a released version of the service.`,
+        `This build of the service does not contain the hash of ${name} ${VERSION}, so the package cannot be verified and is not installed. Install a released version of the service.`,
       )
     const isFile = from !== undefined && from.endsWith('.tgz') && !/^\w+:/.test(from)
     const spec = isFile ? `file:${resolve(from)}` : (from ?? VERSION)
-    packages[`node_modules/${NAME}`] = {
+    packages[`node_modules/${name}`] = {
       version: VERSION,
       integrity,
       ...(from === undefined ? {} : { resolved: spec }),
       dependencies: top.dependencies ?? {},
     }
-    top.dependencies = { [NAME]: spec }
+    top.dependencies = { [name]: spec }
   }
   mkdirSync(staging, { recursive: true })
   const write = (name: string, value: object): void => writeFileSync(join(staging, name), JSON.stringify(value, null, 2))
-  write('package.json', { name: 'integrations', private: true, dependencies: top.dependencies, overrides })
+  write('package.json', { name: wanted.workspace, private: true, dependencies: top.dependencies, overrides })
   write('package-lock.json', { ...lockfile, packages: { '': top, ...packages } })
   return Object.values(packages).filter((entry) => !('optional' in entry)).length
 }
 
-function inClone(root: string): { overrides: object | undefined; lockfile: Lockfile } {
-  const whole = readJson(join(root, 'package-lock.json')) as Lockfile | null
-  if (whole === null)
-    throw new InstallProblem(`${root} has no package-lock.json, so the catalogue cannot be installed. Use a complete clone.`)
-  const { overrides } = readJson(join(root, 'package.json')) as { overrides?: object }
-  return { overrides, lockfile: subsetOf(whole, 'packages/integrations', { name: 'integrations' }) }
+function recordedIn(file: string, noun: string): Recorded {
+  const recorded = readJson(file) as Recorded | null
+  if (recorded === null)
+    throw new InstallProblem(
+      `This build of the service does not know which packages belong to ${noun}, so nothing is installed. Use a clone or the image.`,
+    )
+  return recorded
 }
 
-async function runNpm({ staging, work }: Place, { signal, npm = findNpm() }: InstallOptions, onPoll: () => void): Promise<void> {
-  const args = [...npm.args, 'ci', '--prefix', staging, ...FLAGS]
+function inClone(root: string, { workspace, noun }: OptionalPackage): { overrides: object | undefined; lockfile: Lockfile } {
+  const whole = readJson(join(root, 'package-lock.json')) as Lockfile | null
+  if (whole === null) throw new InstallProblem(`${root} has no package-lock.json, so ${noun} cannot be installed. Use a complete clone.`)
+  const { overrides } = readJson(join(root, 'package.json')) as { overrides?: object }
+  return { overrides, lockfile: subsetOf(whole, `packages/${workspace}`, { name: workspace }) }
+}
+
+async function runNpm(
+  { staging, work }: Place,
+  { signal, npm = findNpm(), package: wanted = INTEGRATIONS }: InstallOptions,
+  onPoll: () => void,
+): Promise<void> {
+  const { noun } = wanted
+  const args = [
+    ...npm.args,
+    'ci',
+    '--prefix',
+    staging,
+    ...(wanted.name === '@switchyard/warehouse' ? FLAGS.filter((flag) => flag !== '--omit=optional') : FLAGS),
+  ]
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => PASSED_ON.test(name)))
   if (!isWritable(env['HOME'] ?? homedir())) env['npm_config_cache'] = join(work, 'npm-cache')
   const child = spawn(npm.file, args, { cwd: staging, env, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -208,13 +234,13 @@ async function runNpm({ staging, work }: Place, { signal, npm = findNpm() }: Ins
   const deadline = setTimeout(() => child.kill('SIGKILL'), DEADLINE_MS)
   const poll = setInterval(onPoll, POLL_MS)
   try {
-    const { code, output } = await ended(child)
-    if (signal?.aborted) throw new InstallProblem('The installation of the catalogue was stopped. Start it again.')
+    const { code, output } = await ended(child, noun)
+    if (signal?.aborted) throw new InstallProblem(`The installation of ${noun} was stopped. Start it again.`)
     if (code !== 0 && output.includes('EINTEGRITY'))
       throw new InstallProblem(
-        `A package of the catalogue does not have the hash that was recorded when this version of the service was released, so nothing was installed. The registry may have been tampered with. npm says: ${quoted(output)}`,
+        `A package of ${noun} does not have the hash that was recorded when this version of the service was released, so nothing was installed. The registry may have been tampered with. npm says: ${quoted(output)}`,
       )
-    if (code !== 0) throw new InstallProblem(`npm could not install the catalogue: ${quoted(output)}`)
+    if (code !== 0) throw new InstallProblem(`npm could not install ${noun}: ${quoted(output)}`)
   } finally {
     clearTimeout(deadline)
     clearInterval(poll)
@@ -222,7 +248,7 @@ async function runNpm({ staging, work }: Place, { signal, npm = findNpm() }: Ins
   }
 }
 
-function ended(child: ChildProcess): Promise<{ code: number | null; output: string }> {
+function ended(child: ChildProcess, noun: string): Promise<{ code: number | null; output: string }> {
   let output = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-20_000)))
   return new Promise((resolve, reject) => {
@@ -231,7 +257,7 @@ function ended(child: ChildProcess): Promise<{ code: number | null; output: stri
       reject(
         new InstallProblem(
           isMissing
-            ? 'npm was not found, and the catalogue is installed with it. Install npm, which is part of Node.js, and make sure that it is in PATH.'
+            ? `npm was not found, and ${noun} is installed with it. Install npm, which is part of Node.js, and make sure that it is in PATH.`
             : `npm could not be started: ${error.message}`,
         ),
       )

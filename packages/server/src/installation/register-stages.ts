@@ -1,6 +1,7 @@
 // Registers what the service answers: each stage gets its own routes and the functions that it needs from other stages.
 
-import { join } from 'node:path'
+import { join, resolve, sep } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { VERSION } from '../api/version.ts'
 import { type Config, isLoopback } from '../config.ts'
@@ -19,7 +20,7 @@ import type { BackgroundWork } from './background-work.ts'
 import { commandForm } from './command-form.ts'
 import type { HttpServer } from './http-server.ts'
 import { openCatalog } from './integrations-catalog.ts'
-import { integrationsFolder } from './integrations-package.ts'
+import { integrationsFolder, lakeFolder } from './integrations-package.ts'
 import type { AppParts, ServiceCore } from './service-core.ts'
 
 const PACKAGES = join(import.meta.dirname, '..', '..', '..')
@@ -96,6 +97,9 @@ function registerControlApi(app: FastifyInstance, service: Service) {
     route: routeMessages,
     operatorTools: operatorTools(service),
     catalogInstaller: work.catalogInstaller,
+    warehouseInstaller: work.warehouseInstaller,
+    queries: work.queries,
+    checkUrl: (url) => (url.startsWith('file:') ? folderProblem(url, lakeFolder(config)) : null),
     live: observer.live,
     flushStats: () => observer.flushStats(),
     flushEvents: () => observer.flushEvents(),
@@ -106,6 +110,13 @@ function registerControlApi(app: FastifyInstance, service: Service) {
     access,
     privacy,
   })
+}
+
+/** Why a lake cannot be in a folder; null if it can. */
+function folderProblem(url: string, root: string | null): string | null {
+  if (root === null) return 'cannot be a folder, because SWITCHYARD_LAKE_DIR is not set; set it to a folder that all nodes share'
+  const folder = resolve(fileURLToPath(url))
+  return folder === root || folder.startsWith(`${root}${sep}`) ? null : `must be below ${pathToFileURL(root).href}, the folder of lakes`
 }
 
 function operatorTools({ core, config, parts }: Service): OperatorTools {

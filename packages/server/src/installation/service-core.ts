@@ -1,7 +1,7 @@
 // Opens the store and makes the stages that every other part needs: delivery, observation, access. Nothing listens yet.
 
-import { randomBytes, X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { randomBytes, randomUUID, X509Certificate } from 'node:crypto'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { VERSION } from '../api/version.ts'
 import { type Config, isLoopback } from '../config.ts'
@@ -12,6 +12,8 @@ import { Delivery } from '../delivery/delivery.ts'
 import type { HostOptions } from '../delivery/link/host-channel.ts'
 import { openInlineSender, openSenderThreads } from '../delivery/open-senders.ts'
 import { Hosts, type HostsOptions } from '../delivery/supervision/hosts.ts'
+import { LoaderAnswering } from '../delivery/supervision/loading/loader-answers.ts'
+import { Loaders } from '../delivery/supervision/loading/loaders.ts'
 import { TokenKeeper } from '../delivery/supervision/token-keeper.ts'
 import { createProxies } from '../http/proxies.ts'
 import { createPrivacy } from '../ingest/privacy/privacy.ts'
@@ -29,10 +31,19 @@ import { DefinitionHolds } from './definition-holds.ts'
 import { findOrCreateFirstSource } from './first-source.ts'
 import { ingestThreadCount } from './ingest-thread-count.ts'
 import { openCatalog } from './integrations-catalog.ts'
-import { codeFolders, findIntegrationsPackage, integrationsFolder } from './integrations-package.ts'
+import {
+  codeFolders,
+  findIntegrationsPackage,
+  findPackage,
+  integrationsFolder,
+  lakeFolder,
+  WAREHOUSE,
+  warehouseFolder,
+} from './integrations-package.ts'
 import { openStore, retryWhileUnavailable, StartProblem } from './open-store.ts'
 import { coresForThisProcess } from './processes/process-count.ts'
 import type { Supervised } from './processes/supervised.ts'
+import { startSingleSignOn } from './start-single-sign-on.ts'
 
 /** What the service gets from the program that starts it; most of its parts are replacements for tests. */
 export interface AppParts {
@@ -70,6 +81,7 @@ export async function openServiceCore(config: Config, log: Log, parts: AppParts)
   const allowed = { allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] }
   const readStateOf = (destinationId: string): Promise<StateEntry[]> => readState(store.documents, destinationId, clock.wallMs())
   const hosts = createHosts(config, allowed, log, { ...parts, tokens: () => tokens, readState: readStateOf })
+  const loaders = createLoaders(config, allowed, log, (about) => answering.answer(about))
   const opened = await openStore(config, {
     log,
     onState: (problem) => reportStoreState(problem, log, metrics),
@@ -85,6 +97,7 @@ export async function openServiceCore(config: Config, log: Log, parts: AppParts)
   })
   const clock = (parts.clock ?? createClock)(store.scheduleStartMs)
   store.useClock(clock)
+  const answering = new LoaderAnswering({ store, nowMs: () => clock.wallMs(), newInstallation: () => randomUUID() })
   const plans = followPlans(store, log)
   const observer = createObserver({ store, clock, log, metrics, version: VERSION, eventCatalog: config.eventCatalog === 'on', plans })
   const pacing = new IngestPacing()
@@ -92,7 +105,7 @@ export async function openServiceCore(config: Config, log: Log, parts: AppParts)
   const delivery: Delivery = new Delivery({
     store,
     holdOf: holds.holdOf,
-    senders: openSenders(config, log, { parts, clock, hosts, guard: allowed }),
+    senders: openSenders(config, log, { parts, clock, hosts, loaders, guard: allowed }),
     clock,
     events: observer.delivery,
     pacing,
@@ -132,13 +145,13 @@ function createHolds(config: Config, log: Log, store: Store, { integrations, cat
 function openSenders(
   config: Config,
   log: Log,
-  { parts, clock, hosts, guard }: { parts: AppParts; clock: Clock; hosts: Hosts; guard: HostOptions['guard'] },
+  { parts, clock, hosts, loaders, guard }: { parts: AppParts; clock: Clock; hosts: Hosts; loaders: Loaders; guard: HostOptions['guard'] },
 ) {
   const sending = { guard, ca: parts.ca, closeGraceMs: CLOSE_GRACE_MS }
   const threads = senderCount(config)
   return parts.lookup || parts.clock || threads === 0
-    ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs(), hosts })
-    : openSenderThreads(threads, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced'), hosts })
+    ? openInlineSender({ ...sending, lookup: parts.lookup, now: () => clock.wallMs(), hosts, loaders })
+    : openSenderThreads(threads, sending, { onLost: (err) => log.error({ err }, 'a sender thread failed and is replaced'), hosts, loaders })
 }
 
 function followPlans(store: Store, log: Log) {
@@ -159,13 +172,14 @@ function reportStoreState(problem: string | null, log: Log, metrics: Metrics): v
 
 async function initializeStore(
   store: Store,
-  { adminToken }: Config,
+  config: Config,
   { clock, proxies, log, retry }: { clock: Clock; proxies: TrustedProxies; log: Log; retry: Retry },
 ) {
   const fresh = generateToken()
-  const admin = await retry(() => loadAdminToken(store, adminToken, fresh))
+  const admin = await retry(() => loadAdminToken(store, config.adminToken, fresh))
   const onFailure: AttemptListener = (attempt) => log.warn(attempt, 'a request was rejected because of an invalid control token')
-  const access = await retry(() => createAccess({ store, clock, admin, proxies, onFailure }))
+  const singleSignOn = await retry(() => startSingleSignOn(config, { store, clock, log }))
+  const access = await retry(() => createAccess({ store, clock, admin, proxies, onFailure, singleSignOn }))
   // Loaded at startup, so that ingest never has to wait for it or store a message without it.
   const privacyKey = await retry(() => store.secrets.getOrCreate('privacy_key', randomBytes(32).toString('base64url')))
   const first = await retry(() => findOrCreateFirstSource(store))
@@ -207,6 +221,26 @@ function createHosts(
     readState: parts.readState,
     onError: (err) =>
       log.error({ err }, 'the values that an integration keeps between messages could not be read; its messages are retried'),
+  })
+}
+
+/** Starts no process until a warehouse has work. */
+function createLoaders(config: Config, guard: HostOptions['guard'], log: Log, answer: (about: unknown) => Promise<unknown>): Loaders {
+  return new Loaders({
+    count: 1,
+    host() {
+      const url = findPackage(WAREHOUSE, warehouseFolder(config))
+      if (url === null) return null
+      const lakes = lakeFolder(config)
+      if (lakes !== null) mkdirSync(lakes, { recursive: true })
+      const dataFolders = lakes === null ? [] : [lakes]
+      const folders = codeFolders(url)
+      return { guard, closeGraceMs: CLOSE_GRACE_MS, gateway: null, ca: null, packageUrl: url.href, codeFolders: folders, dataFolders }
+    },
+    onLost: (err) => log.error({ err }, 'a process that loads messages into warehouses failed and is replaced'),
+    onOutput: (line, loader) => log.warn({ loader, line }, 'a loader printed a line'),
+    onError: (err) => log.error({ err }, 'what is stored of the tables of warehouses could not be read or changed; the load is repeated'),
+    answer,
   })
 }
 

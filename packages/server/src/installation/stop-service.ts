@@ -39,6 +39,7 @@ export async function stopService(running: Running): Promise<readonly string[]> 
   clearInterval(work.retention)
   work.backlogLimit?.close()
   observer.live.close()
+  core.access.singleSignOn?.close()
   const { requests, recorded } = await stopStages(running, budget, sending)
   if (requests > 0) log.warn({ requests }, 'stopping before all requests were answered: their messages are sent again after the next start')
   await Promise.all([
@@ -46,6 +47,7 @@ export async function stopService(running: Running): Promise<readonly string[]> 
     budget.wait('storing renewed tokens of integrations', STOP_MS.counts, tokens.close()),
     budget.wait('ending threads of transformations', STOP_MS.counts, work.transformer.close()),
     budget.wait('ending the installation of integrations', STOP_MS.counts, work.catalogInstaller.close()),
+    budget.wait('ending queries over lakes', STOP_MS.counts, work.queries.close()),
     budget.wait('ending a backup', STOP_MS.counts, backups?.close() ?? Promise.resolve()),
     budget.wait('writing counts', STOP_MS.counts, observer.close()),
   ])

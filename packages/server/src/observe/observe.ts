@@ -16,7 +16,7 @@ import { LiveRelay } from './live-relay.ts'
 import { createEventLog } from './log-events.ts'
 import type { MetricSources, Metrics } from './metrics.ts'
 import { type MetricsRoute, registerMetrics } from './metrics-route.ts'
-import { Stats } from './stats.ts'
+import { type Backlogs, Stats } from './stats.ts'
 import { createStoreCounts } from './store-counts.ts'
 import { Violations } from './violations/violations.ts'
 
@@ -39,7 +39,7 @@ export interface ServedMetrics extends Pick<MetricsRoute, 'access' | 'authorize'
 
 export function createObserver({ store, clock, log, metrics, version, eventCatalog, plans }: ObserverOptions) {
   const wallMs = (): number => clock.wallMs()
-  const stats = new Stats({ add: (rows) => store.books.addStats(rows), wallMs })
+  const stats = new Stats({ add: (rows) => store.books.addStats(rows), backlogs: () => backlogsIn(store), wallMs })
   const live = new LiveFeed({ wallMs })
   const { nodes, channel } = store
   const relay = nodes === undefined || channel === undefined ? null : new LiveRelay({ live, nodes, channel })
@@ -113,4 +113,9 @@ export function createObserver({ store, clock, log, metrics, version, eventCatal
       await Promise.all([stats.close(), events.close(), violations.close()])
     },
   }
+}
+
+async function backlogsIn({ books }: Store): Promise<Backlogs> {
+  const [ledger, oldest] = await Promise.all([books.ledger(), books.oldestPending()])
+  return { ledger, oldest }
 }

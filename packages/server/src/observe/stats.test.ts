@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { latencyBucket, latencyName } from '../store/port/stat-counts.ts'
-import { type StatRow, StoreUnavailable } from '../store/store.ts'
+import { type Routing, type StatRow, StoreUnavailable } from '../store/store.ts'
 import { AT_MS, accepted, attempted, destination } from './fixtures/events.ts'
 import { Stats } from './stats.ts'
 
@@ -129,4 +129,76 @@ test('memory use is bounded while the store is unavailable', async (t) => {
   assert.equal(stored.size, 20_000)
   assert.ok(stored.has('all  14999'))
   assert.equal(stored.has('all  0'), false)
+})
+
+test('deliveries are counted where messages are routed to, without duplicates and messages in quarantine; skips by their reason', async (t) => {
+  const { stats, stored } = start(t)
+  const held = { index: 2, planId: 'p', violations: [] }
+  const routing: Routing = {
+    shipments: [
+      { destinationId: 'all-of-them', indexes: null },
+      { destinationId: 'some', indexes: [0, 1] },
+      { destinationId: 'only-duplicates', indexes: [1] },
+    ],
+    skips: [
+      { destinationId: 'some', reason: 'filtered', rule: 'event_denied', indexes: [2, 3] },
+      { destinationId: 'off', reason: 'destination_disabled', indexes: null },
+    ],
+  }
+  const batch = accepted('s', [{}, {}, {}, {}], [1])
+  stats.accepted({ ...batch, routing, quarantined: [held, { ...held, index: 1 }] })
+  stats.accepted({ ...accepted('s', [{}], [0]), routing })
+  stats.accepted({ ...accepted('t', [{}]), routing: { shipments: [{ destinationId: 'some', indexes: null }], skips: [] } })
+  await stats.flush()
+  assert.deepEqual(Object.fromEntries(stored), {
+    'source s 0': { accepted: 3, duplicates: 2, quarantined: 1, 'skipped.filtered': 1, 'skipped.destination_disabled': 2 },
+    'source t 0': { accepted: 1 },
+    'destination all-of-them 0': { owed: 2, 'from.s': 2 },
+    'destination some 0': { owed: 2, 'from.s': 1, 'from.t': 1 },
+    'all  0': { accepted: 4, duplicates: 2, quarantined: 1, 'skipped.filtered': 1, 'skipped.destination_disabled': 2, owed: 4 },
+  })
+})
+
+test('an attempt without an answer has no latency', async (t) => {
+  const { stats, stored } = start(t)
+  const { outcome } = attempted('d', 'temporary')
+  stats.attempted(attempted('d', 'temporary', { outcome: { ...outcome, status: null } }))
+  await stats.flush()
+  assert.deepEqual(stored.get('destination d 0'), { attempts: 1 })
+})
+
+test('backlogs are noted once in each minute; nothing is written while nothing is pending', async (t) => {
+  const rows: StatRow[] = []
+  let nowMs = AT_MS + 30_000
+  let asked = 0
+  let ledger = [
+    { destinationId: 'a', pending: 3 },
+    { destinationId: 'b', pending: 4 },
+    { destinationId: 'idle', pending: 0 },
+  ]
+  const stats = new Stats({
+    add: async (added) => void rows.push(...added),
+    backlogs: async () => {
+      asked += 1
+      return { ledger, oldest: [{ destinationId: 'a', atMs: nowMs - 90_000 }] }
+    },
+    wallMs: () => nowMs,
+    flushEveryMs: 3_600_000,
+  })
+  t.after(() => stats.close())
+  await stats.flush()
+  await stats.flush()
+  assert.equal(asked, 1)
+  assert.deepEqual(
+    rows.map(({ kind, subject, atMs, counts }) => [kind, subject, atMs - AT_MS, counts]),
+    [
+      ['destination', 'a', 0, { 'max.pending': 3, 'max.oldest': 90 }],
+      ['destination', 'b', 0, { 'max.pending': 4 }],
+      ['all', '', 0, { 'max.pending': 7, 'max.oldest': 90 }],
+    ],
+  )
+  ledger = []
+  nowMs += 60_000
+  await stats.flush()
+  assert.deepEqual([asked, rows.length], [2, 3])
 })

@@ -6,22 +6,35 @@ import type { AttemptEvent, SettledEvent } from '../delivery/events/events.ts'
 import type { AcceptedEvent, RejectedEvent, SuppressedEvent, WarnedEvent } from '../ingest/events.ts'
 import {
   addCounts,
+  addSubject,
+  fromName,
   LATENCY_BUCKETS,
   latencyBucket,
   latencyName,
+  OLDEST_SECONDS,
+  PENDING,
   rejectedName,
   type StatCounts,
+  skippedName,
   warningName,
 } from '../store/port/stat-counts.ts'
-import type { StatKind, StatRow } from '../store/store.ts'
+import type { LedgerRow, OldestPending, Routing, StatKind, StatRow } from '../store/store.ts'
 import type { Watcher } from './events/events.ts'
 
 export interface StatsOptions {
   add: (rows: readonly StatRow[]) => Promise<void>
+  /** Reads what is pending. Called once a minute; without it, no backlogs are counted. */
+  backlogs?: () => Promise<Backlogs>
   wallMs: () => number
   flushEveryMs?: number
 }
 
+export interface Backlogs {
+  ledger: readonly Pick<LedgerRow, 'destinationId' | 'pending'>[]
+  oldest: readonly OldestPending[]
+}
+
+const NOWHERE: Routing = { shipments: [], skips: [] }
 const FLUSH_EVERY_MS = 5_000
 const MINUTE_MS = 60_000
 /** While the store is unavailable, rows accumulate. Above this number, the oldest are dropped. */
@@ -34,19 +47,23 @@ class SourceMinute {
   accepted = 0
   duplicates = 0
   suppressed = 0
+  quarantined = 0
   readonly rejected = new Map<string, number>()
   readonly warned = new Map<string, number>()
+  readonly skipped = new Map<string, number>()
 
   counts(): StatCounts {
     const counts = fieldCounts(this)
     for (const [code, count] of this.rejected) put(counts, rejectedName(code), count)
     for (const [code, count] of this.warned) put(counts, warningName(code), count)
+    for (const [reason, count] of this.skipped) put(counts, skippedName(reason), count)
     return counts
   }
 }
 
 /** Likewise. */
 class DestinationMinute {
+  owed = 0
   attempts = 0
   delivered = 0
   failed = 0
@@ -55,10 +72,12 @@ class DestinationMinute {
   retried = 0
   systemFailed = 0
   systemExpired = 0
+  readonly from = new Map<string, number>()
   readonly latency = new Uint32Array(LATENCY_BUCKETS)
 
   counts(): StatCounts {
     const counts = fieldCounts(this)
+    for (const [sourceId, count] of this.from) put(counts, fromName(sourceId), count)
     for (const [bucket, count] of this.latency.entries()) put(counts, latencyName(bucket), count)
     return counts
   }
@@ -68,6 +87,8 @@ export class Stats implements Watcher {
   readonly #options: StatsOptions
   readonly #timer: NodeJS.Timeout
   #minuteMs = 0
+  /** The minute whose backlogs are noted. */
+  #backlogsAtMs = Number.NaN
   /** By source id. Rejections without a known source are counted under the empty string. */
   #sources = new Map<string, SourceMinute>()
   #destinations = new Map<string, DestinationMinute>()
@@ -81,15 +102,35 @@ export class Stats implements Watcher {
     this.#timer.unref()
   }
 
-  accepted({ sourceId, messages, duplicates }: AcceptedEvent): void {
+  accepted({ sourceId, messages, duplicates, repeated, routing = NOWHERE, quarantined = [] }: AcceptedEvent): void {
     const own = this.#source(sourceId)
     own.accepted += messages - duplicates
     own.duplicates += duplicates
+    const held = repeated.length === 0 ? quarantined : quarantined.filter(({ index }) => !repeated.includes(index))
+    own.quarantined += held.length
+    // Neither duplicates nor messages in quarantine are sent.
+    const unsent = new Set(repeated)
+    for (const { index } of held) unsent.add(index)
+    if (unsent.size < messages) this.#route(sourceId, own, routing, messages, unsent)
+  }
+
+  #route(sourceId: string, { skipped }: SourceMinute, { shipments, skips }: Routing, messages: number, unsent: ReadonlySet<number>): void {
+    const countOf = (indexes: readonly number[] | null): number => {
+      if (indexes === null) return messages - unsent.size
+      return unsent.size === 0 ? indexes.length : indexes.filter((index) => !unsent.has(index)).length
+    }
+    for (const { destinationId, indexes } of shipments) {
+      const count = countOf(indexes)
+      if (count === 0) continue
+      const own = this.#destination(destinationId)
+      own.owed += count
+      add(own.from, sourceId, count)
+    }
+    for (const { reason, indexes } of skips) add(skipped, reason, countOf(indexes))
   }
 
   rejected({ sourceId, code, messages }: RejectedEvent): void {
-    const { rejected } = this.#source(sourceId ?? '')
-    rejected.set(code, (rejected.get(code) ?? 0) + messages)
+    add(this.#source(sourceId ?? '').rejected, code, messages)
   }
 
   suppressed({ sourceId, messages }: SuppressedEvent): void {
@@ -97,14 +138,15 @@ export class Stats implements Watcher {
   }
 
   warned({ sourceId, code, messages }: WarnedEvent): void {
-    const { warned } = this.#source(sourceId)
-    warned.set(code, (warned.get(code) ?? 0) + messages)
+    add(this.#source(sourceId).warned, code, messages)
   }
 
   attempted({ destination, outcome }: AttemptEvent): void {
     const own = this.#destination(destination.id)
-    const bucket = latencyBucket(outcome.timings.totalMs)
     own.attempts++
+    // How quickly a connection is refused says nothing about the receiver.
+    if (outcome.verdict !== 'success' && outcome.status === null) return
+    const bucket = latencyBucket(outcome.timings.totalMs)
     own.latency[bucket] = (own.latency[bucket] as number) + 1
   }
 
@@ -153,12 +195,12 @@ export class Stats implements Watcher {
     const all: StatCounts = {}
     for (const [id, minute] of this.#sources) {
       const counts = minute.counts()
-      addCounts(all, counts)
+      addSubject(all, counts)
       if (id !== '') this.#add('source', id, counts)
     }
     for (const [id, minute] of this.#destinations) {
       const counts = minute.counts()
-      addCounts(all, counts)
+      addSubject(all, counts)
       this.#add('destination', id, counts)
     }
     this.#add('all', '', all)
@@ -166,13 +208,34 @@ export class Stats implements Watcher {
     this.#destinations = new Map()
   }
 
-  #add(kind: StatKind, subject: string, counts: StatCounts): void {
+  /** Notes the backlogs once in each minute. Every node does, and they count once: the largest is kept. */
+  async #collectBacklogs(): Promise<void> {
+    const minuteMs = Math.floor(this.#options.wallMs() / MINUTE_MS) * MINUTE_MS
+    if (this.#options.backlogs === undefined || this.#backlogsAtMs === minuteMs) return
+    this.#backlogsAtMs = minuteMs
+    const { ledger, oldest } = await this.#options.backlogs()
+    const oldestMs = new Map(oldest.map(({ destinationId, atMs }) => [destinationId, atMs]))
+    const all: StatCounts = {}
+    for (const { destinationId, pending } of ledger) {
+      if (pending === 0) continue
+      const ageMs = Math.max(0, this.#options.wallMs() - (oldestMs.get(destinationId) ?? Number.POSITIVE_INFINITY))
+      const counts: StatCounts = { [PENDING]: pending }
+      put(counts, OLDEST_SECONDS, Math.round(ageMs / 1_000))
+      addSubject(all, counts)
+      this.#add('destination', destinationId, counts, minuteMs)
+    }
+    this.#add('all', '', all, minuteMs)
+  }
+
+  #add(kind: StatKind, subject: string, counts: StatCounts, atMs = this.#minuteMs): void {
     if (Object.keys(counts).length === 0) return
-    this.#addRow(`${this.#minuteMs} ${kind} ${subject}`, { kind, subject, atMs: this.#minuteMs, counts })
+    this.#addRow(`${atMs} ${kind} ${subject}`, { kind, subject, atMs, counts })
     if (this.#rows.size > MAX_ROWS) this.#rows.delete(this.#rows.keys().next().value as string)
   }
 
   async #write(): Promise<void> {
+    // If the store cannot be read now, the next minute has its backlogs again.
+    await this.#collectBacklogs().catch(() => undefined)
     this.#collectRows()
     if (this.#rows.size === 0) return
     const given = [...this.#rows]
@@ -194,6 +257,10 @@ export class Stats implements Watcher {
     if (before === undefined) this.#rows.set(key, row)
     else addCounts(before.counts, row.counts)
   }
+}
+
+function add(counts: Map<string, number>, name: string, count: number): void {
+  if (count > 0) counts.set(name, (counts.get(name) ?? 0) + count)
 }
 
 function added<Value>(map: Map<string, Value>, id: string, value: Value): Value {

@@ -4,6 +4,7 @@
 export const PAGE_PATHS: readonly string[] = [
   '/',
   '/start',
+  '/map',
   '/live',
   '/sources',
   '/sources/:id',
@@ -20,6 +21,7 @@ export const PAGE_PATHS: readonly string[] = [
   '/messages/:id',
   '/deliveries',
   '/deliveries/:id',
+  '/sql',
   '/replays',
   '/replays/:id',
   '/alerts',

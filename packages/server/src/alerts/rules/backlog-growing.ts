@@ -1,7 +1,7 @@
 // Backlog Growing: deliveries wait for a long time and their number does not go down, although the destination responds. While a destination
 // fails, its backlog grows too; that is the same cause, which destination-failing.ts reports.
 
-import { grouped, KEEP, MINUTE_MS, minutesSetting, numberSetting, pendingText, rule, span } from './rule.ts'
+import { grouped, HOUR_MS, KEEP, MINUTE_MS, minutesSetting, numberSetting, PENDING, pendingText, rule, span } from './rule.ts'
 
 export interface Backlog {
   nowMs: number
@@ -16,6 +16,12 @@ export const backlogGrowing = rule({
   id: 'backlog_growing',
   event: 'Backlog Growing',
   subject: 'destination',
+  severity: ({ oldestMs }) => (Number(oldestMs) > HOUR_MS ? 'critical' : 'warning'),
+  measure: PENDING,
+  sentences: [
+    'Open when at least {leastPending} deliveries are pending, the oldest for {openAfterMinutes} minutes, and there are no fewer than {openAfterMinutes} minutes before.',
+    'Close when the backlog has become smaller over {closeAfterMinutes} minutes.',
+  ],
   description: 'A destination responds, but more slowly than new messages arrive, so its backlog grows.',
   settings: {
     openAfterMinutes: minutesSetting(
@@ -45,7 +51,7 @@ export const backlogGrowing = rule({
     return { verdict: lately !== undefined && count < lately * 0.9 ? 'close' : 'keep', sinceMs, details }
   },
   opened: (name, { pending, oldestMs, pendingBefore }) =>
-    `The backlog of the destination "${name}" is growing: ${grouped(pending)} deliveries are pending${pendingBefore == null ? '' : ` (${grouped(pendingBefore)} before)`}, and the oldest has waited for ${span(oldestMs)}. ` +
+    `The backlog of the destination "${name}" is growing: ${grouped(pending)} deliveries are pending${pendingBefore == null ? '' : ` (${grouped(pendingBefore)} some minutes ago)`}, and the oldest has waited for ${span(oldestMs)}. ` +
     'Raise its limit of requests in flight, send batches, or ask the operator of the receiver for more capacity.',
   closed: (name, { pending }) => `The backlog of the destination "${name}" is getting smaller: ${pendingText(pending)}`,
   link: (id) => `/destinations/${id}`,

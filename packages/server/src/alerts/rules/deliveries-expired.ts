@@ -11,6 +11,13 @@ export const deliveriesExpired = rule({
   id: 'deliveries_expired',
   event: 'Deliveries Expired',
   subject: 'destination',
+  severity: () => 'warning',
+  measure: { name: 'expired', label: 'expired deliveries in the last hour' },
+  actions: (destinationId) => [{ action: 'replay', destinationId, states: ['expired'] }],
+  sentences: [
+    'Open when {openAfterCount} deliveries have expired within an hour.',
+    'Close when none has expired for {closeAfterMinutes} minutes.',
+  ],
   description: 'Deliveries were given up at the end of the retry window. They can be replayed.',
   settings: {
     openAfterCount: numberSetting(1, 1, 1_000_000_000, 'Open an incident when this many deliveries have expired within an hour.'),

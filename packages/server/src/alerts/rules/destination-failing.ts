@@ -9,7 +9,9 @@ import {
   minuteOf,
   minutesSetting,
   numberSetting,
+  PENDING,
   pendingText,
+  retryNow,
   rule,
   span,
 } from './rule.ts'
@@ -20,8 +22,9 @@ export interface DestinationOutcomes {
   /** Whether attempts are made: the destination is enabled and not paused. */
   isActive: boolean
   pendingNow: number
-  /** Why the last attempt failed, if this node made it. */
+  /** Why the last attempt failed, if this node made it: as a code, and as a sentence. */
   reason: string | null
+  cause?: string | null
 }
 
 /** Fewer failures than this may be one message with a problem of its own. */
@@ -32,6 +35,13 @@ export const destinationFailing = rule({
   event: 'Destination Failing',
   closedEvent: 'Destination Recovered',
   subject: 'destination',
+  severity: () => 'critical',
+  measure: PENDING,
+  actions: (id) => [retryNow(id)],
+  sentences: [
+    'Open when most attempts have failed for {openAfterMinutes} minutes. A minute counts as failing if at least {failurePercent} % of its attempts failed.',
+    'Close when most attempts have succeeded for {closeAfterMinutes} minutes.',
+  ],
   description: 'For several minutes, most delivery attempts to a destination have failed.',
   settings: {
     openAfterMinutes: minutesSetting(5, 'Open an incident when most attempts have failed for this many minutes.', 60),
@@ -39,7 +49,7 @@ export const destinationFailing = rule({
     failurePercent: numberSetting(50, 1, 100, 'A minute counts as failing if at least this percentage of its attempts failed.'),
   },
   judge(
-    { nowMs, minutes, isActive, pendingNow: pending, reason }: DestinationOutcomes,
+    { nowMs, minutes, isActive, pendingNow: pending, reason, cause = null }: DestinationOutcomes,
     { openAfterMinutes, closeAfterMinutes, failurePercent },
   ) {
     if (!isActive) return { verdict: 'close', sinceMs: nowMs, details: { failed: 0, delivered: 0, pending, reason: 'not_active' } }
@@ -51,7 +61,7 @@ export const destinationFailing = rule({
     if (latest === undefined)
       return pending === 0
         ? { verdict: 'close', sinceMs: nowMs, details: { failed: 0, delivered: 0, pending, reason: 'nothing_pending' } }
-        : KEEP
+        : { ...KEEP, details: { pending } }
     const state = isFailing(latest[1])
     const end = counted.findIndex(([, minute]) => isFailing(minute) !== state)
     const run = end === -1 ? counted : counted.slice(0, end)
@@ -62,9 +72,13 @@ export const destinationFailing = rule({
     }
     const first = (run.at(-1) as (typeof run)[number])[0]
     const ageMinutes = minuteOf(nowMs) - first
-    const details = { ...sum, pending, reason: state ? reason : null }
+    const details = { ...sum, pending, reason: state ? reason : null, ...(state && cause !== null ? { cause } : {}) }
     const sinceMs = first * MINUTE_MS
-    if (state) return { verdict: ageMinutes >= openAfterMinutes && sum.failed >= LEAST_FAILURES ? 'open' : 'keep', sinceMs, details }
+    if (state) {
+      const isMeant = sum.failed >= LEAST_FAILURES
+      const isOpen = isMeant && ageMinutes >= openAfterMinutes
+      return { verdict: isOpen ? 'open' : 'keep', sinceMs, details, isStarting: isMeant && !isOpen }
+    }
     return { verdict: ageMinutes >= closeAfterMinutes ? 'close' : 'keep', sinceMs, details }
   },
   opened: (name, { failed, delivered, pending, reason, forMs }) =>

@@ -1,6 +1,6 @@
 // Destination Held, and Destination Released: deliveries are held back, because the destination does not fit the installed version of its integration.
 
-import { KEEP, pendingText, rule, span } from './rule.ts'
+import { KEEP, PENDING, pendingText, rule, span } from './rule.ts'
 
 export interface DestinationHold {
   nowMs: number
@@ -16,6 +16,9 @@ export const destinationHeld = rule({
   event: 'Destination Held',
   closedEvent: 'Destination Released',
   subject: 'destination',
+  severity: () => 'critical',
+  measure: PENDING,
+  sentences: ['Open when the destination does not fit the installed version of its integration. Close when it fits again.'],
   description:
     'Deliveries to an integration are held back, because the destination does not fit the installed version of the integration, for example after an upgrade.',
   settings: {},

@@ -16,6 +16,11 @@ export const diskAlmostFull = rule({
   id: 'disk_almost_full',
   event: 'Disk Almost Full',
   subject: 'service',
+  severity: () => 'critical',
+  sentences: [
+    'Open when less than {freePercent} % of the disk, or less than 256 MiB, is free.',
+    'Close when there has been enough free space for {closeAfterMinutes} minutes.',
+  ],
   description: 'The disk of the store is almost full. When it is full, the service rejects messages with status 503. Only with SQLite.',
   settings: {
     closeAfterMinutes: minutesSetting(5, 'Close it when there has been enough free space for this many minutes.', 60),

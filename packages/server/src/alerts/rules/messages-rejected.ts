@@ -11,6 +11,12 @@ export const messagesRejected = rule({
   id: 'messages_rejected',
   event: 'Messages Rejected',
   subject: 'source',
+  severity: () => 'warning',
+  measure: { name: 'rejected', label: 'rejected messages' },
+  sentences: [
+    'Open when at least {leastRejected} messages, and {rejectedPercent} % of all, were rejected within {openAfterMinutes} minutes.',
+    'Close when the share has been lower for {closeAfterMinutes} minutes.',
+  ],
   description: 'Many messages of a source are rejected because they are invalid. The sender has to correct them.',
   settings: {
     openAfterMinutes: numberSetting(5, 1, 60, 'The period in which rejected messages are counted, in minutes.'),

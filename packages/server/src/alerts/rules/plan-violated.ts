@@ -9,12 +9,19 @@ export interface PlanViolations {
   violations: number
   /** The rule of the plan that was violated most often; null if there was no violation. */
   planRule: string | null
+  /** When the first of these violations was found, if that is known. */
+  firstMs?: number | undefined
 }
 
 export const planViolated = rule({
   id: 'plan_violated',
   event: 'Plan Violated',
   subject: 'source',
+  severity: () => 'notice',
+  measure: { name: 'violations', label: 'violations in the last two hours' },
+  sentences: [
+    'Open when at least {leastViolations} violations were found in this hour and the one before. Close after an hour without violations.',
+  ],
   description: 'Messages of a source do not match its tracking plan. The incident is closed after an hour without violations.',
   settings: {
     leastViolations: numberSetting(
@@ -24,9 +31,9 @@ export const planViolated = rule({
       'Open an incident when there are at least this many violations in the current and the previous hour.',
     ),
   },
-  judge({ nowMs, planId, violations, planRule }: PlanViolations, { leastViolations }) {
+  judge({ nowMs, planId, violations, planRule, firstMs = 0 }: PlanViolations, { leastViolations }) {
     const verdict = violations === 0 ? 'close' : violations >= leastViolations ? 'open' : 'keep'
-    return { verdict, sinceMs: Math.floor(nowMs / HOUR_MS - 1) * HOUR_MS, details: { violations, planRule, planId } }
+    return { verdict, sinceMs: Math.max(Math.floor(nowMs / HOUR_MS - 1) * HOUR_MS, firstMs), details: { violations, planRule, planId } }
   },
   opened: (name, { violations, planRule }) =>
     `Messages of the source "${name}" do not match its tracking plan: ${grouped(violations)} violations in the last two hours${planRule == null ? '' : `, most of them of the rule "${String(planRule)}"`}.`,

@@ -14,6 +14,9 @@ export const quarantineExpiring = rule({
   id: 'quarantine_expiring',
   event: 'Quarantine Expiring',
   subject: 'service',
+  severity: () => 'warning',
+  measure: { name: 'quarantined', label: 'messages in quarantine' },
+  sentences: ['Open when the first message in quarantine will be deleted within {daysBefore} days. Close when none will.'],
   description:
     'Messages in quarantine will be deleted soon, because they are nearly as old as SWITCHYARD_QUARANTINE_DAYS allows. Release or delete them.',
   settings: {

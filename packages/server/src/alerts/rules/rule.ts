@@ -1,7 +1,7 @@
 // What a rule is: a pure function of what was observed over time, which says whether an incident about its subject should be opened or closed.
 // A rule keeps nothing between two calls, so a node that starts or takes over notices what the node before it would have noticed.
 
-import type { RuleId } from '../../api/alert-rule-ids.ts'
+import type { RuleId, Severity } from '../../api/alert-rule-ids.ts'
 import { countOf, rejectedByCode, type StatCounts } from '../../store/port/stat-counts.ts'
 
 export const MINUTE_MS = 60_000
@@ -26,6 +26,15 @@ export interface RuleVerdict {
   sinceMs: number
   /** Facts for the message, under fixed names. */
   details: Details
+  /** With `keep`: the problem has begun, but has not lasted long enough for an incident. It is listed, and no alert is sent about it yet. */
+  isStarting?: boolean
+}
+
+/** What can be done about an incident with one call of the API. `states`: of the deliveries that are replayed. */
+export interface IncidentAction {
+  action: 'retry' | 'replay' | 'resume'
+  destinationId: string
+  states: readonly ('failed' | 'expired')[]
 }
 
 export interface NumberSetting {
@@ -46,8 +55,18 @@ export interface Rule<Observed, S extends Settings = Settings> {
   /** The event of the message that is sent when it is closed. Rules that give none have the same one. */
   closedEvent: string
   subject: SubjectKind
+  severity: (details: Details) => Severity
+  /** Whether alerts are sent if nobody has chosen otherwise. Incidents are listed in any case. */
+  notifies: boolean
+  /** While there is an incident of one of these rules about the same subject, there is none of this rule: it would say less about the same problem. */
+  unless: readonly RuleId[]
+  /** The number that is followed over time: its name in the details, and in words. */
+  measure: { name: string; label: string } | null
+  actions: (subjectId: string, details: Details) => readonly IncidentAction[]
   /** For the reference: what the rule notices. */
   description: string
+  /** The rule as sentences, with the names of settings in braces: `Open when … for {openAfterMinutes} minutes.` */
+  sentences: readonly string[]
   settings: S
   judge(observed: Observed, values: Values<S>): RuleVerdict
   /** Sentences for people. The name is that of the subject. */
@@ -57,13 +76,22 @@ export interface Rule<Observed, S extends Settings = Settings> {
   link(subjectId: string, details: Details): string
 }
 
+/** The parts of a rule that have a default. */
+type Optional = 'closedEvent' | 'notifies' | 'unless' | 'measure' | 'actions'
+
 export const KEEP: RuleVerdict = { verdict: 'keep', sinceMs: 0, details: {} }
 
 /** Infers the names of the settings. */
 export function rule<Observed, S extends Settings>(
-  made: Omit<Rule<Observed, S>, 'closedEvent'> & Partial<Pick<Rule<Observed>, 'closedEvent'>>,
+  made: Omit<Rule<Observed, S>, Optional> & Partial<Pick<Rule<Observed>, Optional>>,
 ): Rule<Observed> {
-  return { closedEvent: made.event, ...made }
+  return { closedEvent: made.event, notifies: true, unless: [], measure: null, actions: () => [], ...made }
+}
+
+export const PENDING = { name: 'pending', label: 'pending deliveries' } as const
+
+export function retryNow(destinationId: string): IncidentAction {
+  return { action: 'retry', destinationId, states: [] }
 }
 
 export function numberSetting(fallback: number, min: number, max: number, description: string): NumberSetting {
@@ -92,6 +120,8 @@ export interface DestinationMinute {
   failed: number
   /** Without messages of the source `system`. */
   expired: number
+  /** Deliveries that failed permanently, without messages of the source `system`. */
+  failedForGood: number
 }
 
 export function minuteOf(ms: number): number {
@@ -110,10 +140,13 @@ export function sourceMinute(counts: StatCounts): SourceMinute {
 
 export function destinationMinute(counts: StatCounts): DestinationMinute {
   const ended = countOf(counts, 'failed') + countOf(counts, 'expired') + countOf(counts, 'retried')
+  const ownFailed = countOf(counts, 'systemFailed') - countOf(counts, 'systemExpired')
   return {
     delivered: countOf(counts, 'delivered'),
     failed: Math.max(0, ended - countOf(counts, 'systemFailed')),
     expired: Math.max(0, countOf(counts, 'expired') - countOf(counts, 'systemExpired')),
+    // Retries of messages of `system` are counted with their failures, so this may be too low, and never too high.
+    failedForGood: Math.max(0, countOf(counts, 'failed') - Math.max(0, ownFailed)),
   }
 }
 

@@ -49,15 +49,15 @@ test('quarantine expiring: three days before the first message is deleted, until
 })
 
 suite('destination failing', () => {
-  const bad: DestinationMinute = { delivered: 0, failed: 3, expired: 0 }
-  const good: DestinationMinute = { delivered: 3, failed: 0, expired: 0 }
+  const bad: DestinationMinute = { delivered: 0, failed: 3, expired: 0, failedForGood: 0 }
+  const good: DestinationMinute = { delivered: 3, failed: 0, expired: 0, failedForGood: 0 }
   const judged = (minutes: (DestinationMinute | null)[], change = {}) =>
     verdictOf(destinationFailing, { nowMs: NOW_MS, minutes: minutesOf(...minutes), isActive: true, pendingNow: 5, reason: null, ...change })
   for (const [name, expected, minutes, change] of [
     ['five minutes of failures open it', 'open', repeated(6, bad), {}],
     ['four do not', 'keep', repeated(5, bad), {}],
     ['a single minute of success between them does', 'keep', [bad, bad, bad, good, bad, bad], {}],
-    ['failures among more successes do not', 'close', repeated(6, { delivered: 30, failed: 3, expired: 0 }), {}],
+    ['failures among more successes do not', 'close', repeated(6, { delivered: 30, failed: 3, expired: 0, failedForGood: 0 }), {}],
     ['one message that is retried again and again opens it', 'open', [bad, null, null, null, null, null, null], {}],
     ['until the next retry it stays as it is', 'keep', [], {}],
     ['success for two minutes closes it', 'close', [bad, bad, bad, good, good, good], {}],
@@ -71,7 +71,7 @@ suite('destination failing', () => {
 test('deliveries expired: at once, until none has expired for half an hour', () => {
   const judged = (...minutes: (DestinationMinute | null)[]) =>
     verdictOf(deliveriesExpired, { nowMs: NOW_MS, minutes: minutesOf(...minutes) })
-  const expired: DestinationMinute = { delivered: 0, failed: 0, expired: 1 }
+  const expired: DestinationMinute = { delivered: 0, failed: 0, expired: 1, failedForGood: 0 }
   assert.equal(judged(expired), 'open')
   assert.equal(judged(expired, ...repeated(30, null)), 'open')
   assert.equal(judged(expired, ...repeated(31, null)), 'close')

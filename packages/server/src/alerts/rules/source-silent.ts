@@ -49,6 +49,11 @@ export const sourceSilent = rule({
   id: 'source_silent',
   event: 'Source Silent',
   subject: 'source',
+  severity: () => 'warning',
+  sentences: [
+    'Open when nothing has arrived for at least {openAfterMinutes} minutes, and for longer than the source usually pauses.',
+    'Close when messages have arrived for {closeAfterMinutes} minutes.',
+  ],
   description:
     'A source sends nothing, although it sent messages at the same hours of past weeks. A new source is compared with its last hour and the day before.',
   settings: {

@@ -14,6 +14,11 @@ export const sourceVolumeUnusual = rule({
   id: 'source_volume_unusual',
   event: 'Source Volume Unusual',
   subject: 'source',
+  severity: () => 'notice',
+  sentences: [
+    'Open when the messages of the last hour have been more than {factor} times the most, or less than the least divided by {factor}, of the same hours of past weeks, for {openAfterMinutes} minutes. Hours with fewer than {leastMessages} messages are ignored.',
+    'Close when the volume has been usual for {closeAfterMinutes} minutes.',
+  ],
   description:
     'A source sends many more or far fewer messages than at the same hours of the past four weeks. It needs two weeks of history.',
   settings: {

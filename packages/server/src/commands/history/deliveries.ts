@@ -17,7 +17,7 @@ const columns = (names: ReadonlyMap<unknown, string>): readonly Column[] => [
   ['attempts', ({ attemptCount }) => attemptCount],
   ['message id', ({ messageId }) => messageId],
   ['destination', ({ destinationId }) => names.get(destinationId) ?? destinationId],
-  ['settled or next attempt', ({ settledAt, nextAttemptAt }) => time(settledAt ?? nextAttemptAt)],
+  ['ended, or next attempt', ({ settledAt, nextAttemptAt }) => time(settledAt ?? nextAttemptAt)],
 ]
 
 export const DELIVERY_COMMANDS: readonly Command[] = [

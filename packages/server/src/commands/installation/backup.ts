@@ -167,7 +167,7 @@ function printResult(call: Call, path: string, bytes: number, { recount, secretK
 async function deleteCopy(call: Call, id: string): Promise<void> {
   const api = createApi({
     url: call.api.url,
-    token: controlToken(call.flag('token'), call.env),
+    ...controlToken(call.flag('token'), call.env, call.api.url),
     signal: new AbortController().signal,
     deadlineMs: 30_000,
   })

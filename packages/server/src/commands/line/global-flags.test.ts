@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import test from 'node:test'
+import { keepToken } from '../service/kept-tokens.ts'
 import { controlToken, serviceUrl } from './global-flags.ts'
 
 test('the URL of the service comes from the flag, the variable, or the settings of serve', () => {
@@ -22,13 +26,26 @@ test('an invalid URL is rejected without quoting it', () => {
   assert.throws(() => serviceUrl(undefined, { SWITCHYARD_PORT: 'x' }), /SWITCHYARD_PORT must be/)
 })
 
-test('the token comes from the flag, the variable, or the admin token; one that is not valid in a header is rejected without quoting it', () => {
-  assert.equal(controlToken(undefined, {}), null)
-  assert.equal(controlToken(undefined, { SWITCHYARD_ADMIN_TOKEN: 'a' }), 'a')
-  assert.equal(controlToken(undefined, { SWITCHYARD_ADMIN_TOKEN: 'a', SWITCHYARD_TOKEN: 't' }), 't')
-  assert.equal(controlToken('f', { SWITCHYARD_TOKEN: 't' }), 'f')
+test('the token comes from the flag, the variable, the login at this address, or the admin token', (t) => {
+  const url = 'http://127.0.0.1:8080'
+  const env = { XDG_CONFIG_HOME: mkdtempSync(join(tmpdir(), 'switchyard-flags-')) }
+  t.after(() => rmSync(env.XDG_CONFIG_HOME, { recursive: true }))
+  assert.deepEqual(controlToken(undefined, env, url), { token: null, tokenFrom: null })
+  const admin = { ...env, SWITCHYARD_ADMIN_TOKEN: 'a' }
+  assert.deepEqual(controlToken(undefined, admin, url), { token: 'a', tokenFrom: 'SWITCHYARD_ADMIN_TOKEN' })
+  keepToken(env, url, { id: 'tok_1', token: 'k' })
+  assert.deepEqual(controlToken(undefined, admin, url), { token: 'k', tokenFrom: 'switchyard login' })
+  // Another address gets neither this token nor a part of it.
+  for (const other of ['http://localhost:8080', 'http://127.0.0.1:8081', 'https://127.0.0.1:8080', `${url}/path`])
+    assert.deepEqual(controlToken(undefined, env, other), { token: null, tokenFrom: null })
+  const both = { ...admin, SWITCHYARD_TOKEN: 't' }
+  assert.deepEqual(controlToken(undefined, both, url), { token: 't', tokenFrom: 'SWITCHYARD_TOKEN' })
+  assert.deepEqual(controlToken('f', both, url), { token: 'f', tokenFrom: '--token' })
+})
+
+test('a token that is not valid in a header is rejected without quoting it', () => {
   assert.throws(
-    () => controlToken('hush\r\nX-Evil: 1', {}),
+    () => controlToken('hush\r\nX-Evil: 1', {}, 'http://127.0.0.1:8080'),
     (error: Error) => /visible ASCII/.test(error.message) && !/hush/.test(error.message),
   )
 })

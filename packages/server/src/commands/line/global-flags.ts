@@ -1,6 +1,8 @@
 // The flags that every command accepts, before or after its name.
 
 import { type Config, SETTINGS } from '../../config.ts'
+import type { GivenToken } from '../service/api.ts'
+import { keptToken } from '../service/kept-tokens.ts'
 import { type Flag, UsageProblem } from './command.ts'
 
 export const GLOBAL_FLAGS = {
@@ -14,7 +16,7 @@ export const GLOBAL_FLAGS = {
   token: {
     placeholder: 'TOKEN',
     description: 'A control token. Other users of this machine can see the flags of a process, so prefer the environment variable.',
-    defaultText: 'the value of SWITCHYARD_ADMIN_TOKEN',
+    defaultText: 'the token of `switchyard login`, or else the value of SWITCHYARD_ADMIN_TOKEN',
     variable: 'SWITCHYARD_TOKEN',
   },
   'no-color': { placeholder: null, description: 'Do not use colours, even on a terminal.', variable: 'NO_COLOR' },
@@ -44,12 +46,22 @@ export function serviceUrl(flag: string | undefined, env: Environment): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
-export function controlToken(flag: string | undefined, env: Environment): string | null {
-  const token = flag ?? (env['SWITCHYARD_TOKEN'] || env['SWITCHYARD_ADMIN_TOKEN'] || undefined)
-  if (token === undefined) return null
-  if (!/^[\x21-\x7e]{1,1000}$/.test(token))
+/** `url`: the address of the service, because a token of `switchyard login` is only for the service that issued it. */
+export function controlToken(flag: string | undefined, env: Environment, url: string): GivenToken {
+  const given = tokenOf(flag, env, url)
+  if (given.token !== null && !/^[\x21-\x7e]{1,1000}$/.test(given.token))
     throw new UsageProblem('The control token must consist of 1 to 1000 visible ASCII characters without spaces.')
-  return token
+  return given
+}
+
+function tokenOf(flag: string | undefined, env: Environment, url: string): GivenToken {
+  if (flag !== undefined) return { token: flag, tokenFrom: '--token' }
+  if (env['SWITCHYARD_TOKEN']) return { token: env['SWITCHYARD_TOKEN'], tokenFrom: 'SWITCHYARD_TOKEN' }
+  // Before the admin token, which is in the environment because the service needs it there: a person who has logged in wants to be that person.
+  const kept = keptToken(env, url)
+  if (kept !== undefined) return { token: kept.token, tokenFrom: 'switchyard login' }
+  if (env['SWITCHYARD_ADMIN_TOKEN']) return { token: env['SWITCHYARD_ADMIN_TOKEN'], tokenFrom: 'SWITCHYARD_ADMIN_TOKEN' }
+  return { token: null, tokenFrom: null }
 }
 
 function settingOr<K extends 'host' | 'port'>(name: K, env: Environment): Config[K] {

@@ -176,7 +176,7 @@ async function connect(call: Call, { url }: RunningReceiver, secrets: Secrets): 
   return async () => {
     const api = createApi({
       url: call.api.url,
-      token: controlToken(call.flag('token'), call.env),
+      ...controlToken(call.flag('token'), call.env, call.api.url),
       signal: new AbortController().signal,
       deadlineMs: 10_000,
     })

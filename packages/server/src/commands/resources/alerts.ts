@@ -18,10 +18,12 @@ const SUBJECT_FLAGS: Readonly<Record<string, Flag>> = {
 
 const COLUMNS: readonly Column[] = [
   ['id', ({ id }) => id],
-  ['state', ({ state }) => state],
+  ['state', ({ state, acknowledged }) => (acknowledged === null ? state : `${cell(state)}, acknowledged`)],
+  ['severity', ({ severity }) => severity],
   ['alert', ({ event }) => event],
   ['about', ({ subject }) => (subject as JsonObject)['name']],
-  ['opened', ({ openedAt }) => time(openedAt)],
+  ['cause', ({ cause, measure }) => cause ?? countText(measure)],
+  ['began', ({ since }) => time(since)],
   ['closed', ({ closedAt }) => (closedAt === null ? null : time(closedAt))],
 ]
 
@@ -31,19 +33,20 @@ const RULE_COLUMNS: readonly Column[] = [
   ['enabled', ({ enabled }) => enabled],
   ['settings', ({ settings }) => settingsText(settings)],
   ['exceptions', ({ exceptions }) => (exceptions as unknown[]).length],
+  ['alerts', ({ notify }) => notify],
 ]
 
 export const ALERT_COMMANDS: readonly Command[] = [
   newestCommand({
     name: 'alerts list',
-    summary: 'List incidents: the open ones first, then the closed ones',
+    summary: 'List incidents: those that are not closed first, then the closed ones',
     details: 'The exit code is 0 whether or not there are open incidents.',
     flags: {
-      state: { placeholder: 'STATE', description: 'Only incidents in this state.', values: ['open', 'closed'] },
+      state: { placeholder: 'STATE', description: 'Only incidents in this state.', values: ['active', 'starting', 'open', 'closed'] },
       rule: RULE_FLAG,
       ...SUBJECT_FLAGS,
     },
-    examples: ['switchyard alerts', 'switchyard alerts --state open --json'],
+    examples: ['switchyard alerts', 'switchyard alerts --state active --json'],
     path: '/api/incidents',
     query: async (call) => ({ state: call.flag('state'), rule: call.flag('rule'), ...(await subjectOf(call)) }),
     columns: COLUMNS,
@@ -57,13 +60,18 @@ export const ALERT_COMMANDS: readonly Command[] = [
       const { json, out } = call
       const incident = await call.api.get(at`/api/incidents/${call.arguments[0] as string}`)
       if (json) return out.json(incident)
-      const { id, event, subject, link, muted, timeline } = incident
+      const { id, event, severity, subject, link, muted, timeline, message, cause, measure, acknowledged } = incident
       const { kind, name } = subject as JsonObject
       showFacts(out, [
         ['id', id],
         ['state', state(call, incident['state'])],
+        ['severity', severity],
         ['alert', event],
         ['about', `${cell(kind)} ${cell(name)}`],
+        ['cause', cause ?? undefined],
+        ['message', incident['state'] === 'closed' ? undefined : message],
+        ['count', countText(measure) ?? undefined],
+        ['acknowledged', acknowledged === null ? undefined : `by ${cell((acknowledged as JsonObject)['name'])}`],
         ['page', link],
         ['muted', muted === true ? true : undefined],
       ])
@@ -71,6 +79,26 @@ export const ALERT_COMMANDS: readonly Command[] = [
       for (const { at: when, what, sentence, messageId } of timeline as JsonObject[]) {
         out.line(`${time(when)}  ${cell(what).padEnd(7)} ${cell(sentence)}${messageId === null ? '' : ` (${cell(messageId)})`}`)
       }
+    },
+  },
+  {
+    name: 'alerts acknowledge',
+    summary: 'Say that somebody takes care of an incident',
+    arguments: [{ name: 'INCIDENT_ID', description: 'The id, as listed by `switchyard alerts`.' }],
+    flags: {
+      by: { placeholder: 'NAME', description: 'Who takes care of it. Default: the name of the token.' },
+      note: { placeholder: 'TEXT', description: 'For other people.' },
+      undo: { placeholder: null, description: 'Take the acknowledgement back.' },
+    },
+    examples: ["switchyard alerts acknowledge inc_Zm9vYmFy1234 --by Ada --note 'restarting the receiver'"],
+    async run(call) {
+      const id = call.arguments[0] as string
+      if (call.has('undo')) {
+        await call.api.delete(at`/api/incidents/${id}/acknowledge`)
+        return showResult(call, { id, acknowledged: null }, `Took back the acknowledgement of ${id}.`)
+      }
+      const incident = await call.api.post(at`/api/incidents/${id}/acknowledge`, { name: call.flag('by'), note: call.flag('note') })
+      return showResult(call, incident, `Acknowledged ${id} by ${cell((incident['acknowledged'] as JsonObject)['name'])}.`)
     },
   },
   {
@@ -82,6 +110,8 @@ export const ALERT_COMMANDS: readonly Command[] = [
     arguments: [{ name: 'RULE', description: 'The rule, such as destination_failing.', optional: true }],
     flags: {
       set: { placeholder: 'NAME=NUMBER', description: 'Change a setting of the rule.', many: true },
+      notify: { placeholder: null, description: 'Send alerts about its incidents.' },
+      silent: { placeholder: null, description: 'Send no alerts: its incidents are only listed.' },
       enable: { placeholder: null, description: 'Turn the rule on.' },
       disable: { placeholder: null, description: 'Turn the rule off.' },
       reset: { placeholder: null, description: 'Return to the default settings.' },
@@ -95,7 +125,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
     async run(call) {
       const { api, has } = call
       const [rule] = call.arguments
-      const isChange = ['set', 'enable', 'disable', 'reset'].some((name) => has(name))
+      const isChange = ['set', 'notify', 'silent', 'enable', 'disable', 'reset'].some((name) => has(name))
       if (rule === undefined && isChange) throw new UsageProblem('Give the RULE to change. Run `switchyard alerts rules` for a list.')
       const subject = await subjectOf(call)
       const subjectId = subject.sourceId ?? subject.destinationId
@@ -115,7 +145,10 @@ export const ALERT_COMMANDS: readonly Command[] = [
 
       function choiceOf({ flags }: Pick<Call, 'flags'>): JsonObject | null {
         if (has('reset')) return null
-        const choice: JsonObject = has('enable') ? { enabled: true } : has('disable') ? { enabled: false } : {}
+        const choice: JsonObject = {
+          ...(has('enable') ? { enabled: true } : has('disable') ? { enabled: false } : {}),
+          ...(has('notify') ? { notify: true } : has('silent') ? { notify: false } : {}),
+        }
         for (const given of flags('set')) {
           const [, name, number] = /^(\w+)=(\d+)$/.exec(given) ?? []
           if (name === undefined) throw new UsageProblem(`--set ${given} is not valid. Write NAME=NUMBER, such as openAfterMinutes=15.`)
@@ -219,10 +252,17 @@ function changeOf(rule: string, subjectId: string | undefined, choice: JsonObjec
   return subjectId === undefined ? { rules: { [rule]: choice } } : { exceptions: { [rule]: { [subjectId]: choice } } }
 }
 
-function showRule({ out }: Call, { event, description, enabled, settings, options, exceptions }: JsonObject): void {
+/** `12 pending deliveries`. */
+function countText(measure: unknown): string | null {
+  if (measure == null) return null
+  const { label, value } = measure as JsonObject
+  return value === null ? null : `${cell(value)} ${cell(label)}`
+}
+
+function showRule({ out }: Call, { event, description, enabled, notify, settings, options, exceptions }: JsonObject): void {
   out.line(`${cell(event)}: ${cell(description)}`)
   out.line('')
-  showFacts(out, [['enabled', enabled], ...Object.entries(settings as JsonObject)])
+  showFacts(out, [['enabled', enabled], ['sends alerts', notify], ...Object.entries(settings as JsonObject)])
   out.line('')
   for (const [name, option] of Object.entries(options as Record<string, JsonObject>)) {
     out.line(`${name}: ${cell(option['description'])} Default: ${cell(option['default'])}.`)

@@ -10,6 +10,7 @@ import { at } from '../line/references.ts'
 const COLUMNS: readonly Column[] = [
   ['slug', ({ slug }) => slug],
   ['name', ({ name }) => name],
+  ['category', ({ category }) => category],
   ['auth', ({ auth }) => auth],
   ['actions', ({ actionCount }) => actionCount],
   ['presets', ({ presetCount }) => presetCount],
@@ -47,7 +48,12 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     name: 'catalog',
     summary: 'List the integrations of the catalogue, or those that match some words',
     arguments: [
-      { name: 'WORD', description: 'Words that must all be in the name, the slug or the description.', many: true, optional: true },
+      {
+        name: 'WORD',
+        description: 'Words that must all be in the name, the slug, the description or the category: `email`, `crm ads`.',
+        many: true,
+        optional: true,
+      },
     ],
     flags: {
       auth: {
@@ -55,11 +61,12 @@ export const CATALOG_COMMANDS: readonly Command[] = [
         description: 'List only integrations that authenticate in this way.',
         values: ['none', 'custom', 'basic', 'oauth2'],
       },
+      category: { placeholder: 'CATEGORY', description: 'List only integrations of this category, such as `analytics` or `messaging`.' },
     },
-    examples: ['switchyard catalog', 'switchyard catalog analytics'],
+    examples: ['switchyard catalog', 'switchyard catalog email', 'switchyard catalog --category analytics'],
     async run(call) {
       const words = call.arguments.join(' ')
-      const query = { query: words === '' ? undefined : words, auth: call.flag('auth') }
+      const query = { query: words === '' ? undefined : words, auth: call.flag('auth'), category: call.flag('category') }
       const { hint } = await call.api.get('/api/catalog', { limit: 1 })
       await showAll(call, '/api/catalog', query, COLUMNS, typeof hint === 'string' ? hint : 'No integration matches.')
     },
@@ -81,6 +88,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
           ['slug', slug],
           ['name', name],
           ['description', description],
+          ['category', integration['category']],
           ['auth', auth],
           ...(problem === null ? [] : [[available === true ? 'does not work' : 'not available', problem] as [string, unknown]]),
           ...(needs === null ? [] : [['needs', needs] as [string, unknown]]),

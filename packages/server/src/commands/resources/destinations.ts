@@ -12,6 +12,7 @@ import { formatDuration } from '../line/times.ts'
 import { ApiProblem } from '../service/api.ts'
 import { CHOICES_COMMANDS } from './destination-choices.ts'
 import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath, NEW_DESTINATION_FLAGS } from './destination-flags.ts'
+import { ORDER_COMMANDS } from './destination-order.ts'
 import { VERSION_COMMANDS } from './destination-versions.ts'
 
 const SAMPLE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
@@ -129,6 +130,22 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     run: (call) => change(call, { paused: false }, 'resumed'),
   },
   {
+    name: 'destinations retry',
+    summary: 'Attempt the pending deliveries of a destination now, for example because its receiver works again',
+    details: 'It ends with the first attempt that fails. After that, deliveries are retried as before.',
+    arguments: [DESTINATION_ARGUMENT],
+    async run(call) {
+      const path = await destinationPath(call)
+      const answer = await call.api.post(at`${path}/retry`, {})
+      const pending = Number(answer['pending'])
+      showResult(
+        call,
+        answer,
+        pending === 0 ? 'No deliveries are pending.' : `Attempting ${counted(pending, 'pending delivery', 'pending deliveries')} now.`,
+      )
+    },
+  },
+  {
     name: 'destinations enable',
     summary: 'Enable a disabled destination, and send its pending deliveries',
     arguments: [DESTINATION_ARGUMENT],
@@ -172,6 +189,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
     },
   },
   ...CHOICES_COMMANDS,
+  ...ORDER_COMMANDS,
   ...VERSION_COMMANDS,
   {
     name: 'destinations health',
@@ -329,8 +347,9 @@ function conditionalFacts(filters: unknown): [string, unknown][] {
 
 function showHealth(call: Call, health: JsonObject): void {
   const { out } = call
-  const { breaker, openSince, inFlight, pending, oldestPendingAt, nextAttemptAt, ledger, success, latencyMs, urls } = health
+  const { failure, breaker, openSince, inFlight, pending, oldestPendingAt, nextAttemptAt, ledger, success, latencyMs, urls } = health
   showFacts(out, [
+    ['failing because', (failure as JsonObject | null)?.['error']],
     ['circuit breaker', state(call, breaker)],
     ['open since', openSince == null ? undefined : time(openSince)],
     ['in flight', inFlight],
@@ -343,7 +362,9 @@ function showHealth(call: Call, health: JsonObject): void {
   ])
   for (const url of urls as JsonObject[])
     out.line(
-      `${cell(url['url'])}: ${percent(url['success'])} successful, ${latencyText(url['latencyMs'])}, ${cell(url['inFlight'])} in flight`,
+      url['success'] === null
+        ? `${cell(url['url'])}: no attempts since the service started`
+        : `${cell(url['url'])}: ${percent(url['success'])} of recent attempts succeeded, ${latencyText(url['latencyMs'])}, ${cell(url['inFlight'])} in flight`,
     )
 }
 

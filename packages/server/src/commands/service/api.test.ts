@@ -123,7 +123,7 @@ test('without a token, the error says how to set one', async (t) => {
   const { api } = await startApi(t, answer(401, refusal('unauthorized', 'x')), { token: null })
   await assert.rejects(api.get('/api/x'), {
     exit: EXIT.unreachable,
-    message: /requires a control token\. Set SWITCHYARD_TOKEN or use --token/,
+    message: /requires a control token\. Run `[^`]*switchyard login`, set SWITCHYARD_TOKEN or use --token/,
   })
 })
 

@@ -26,9 +26,17 @@ export interface Api {
   events(path: string, query: Query, signal: AbortSignal): AsyncIterable<{ event: string; data: JsonObject }>
 }
 
+/** The token of a command, and what it is from, which errors and `whoami` say. */
+export interface GivenToken {
+  token: string | null
+  tokenFrom: '--token' | 'SWITCHYARD_TOKEN' | 'switchyard login' | 'SWITCHYARD_ADMIN_TOKEN' | null
+}
+
 export interface ApiOptions {
   url: string
   token: string | null
+  /** What the token is from, for errors about it. */
+  tokenFrom?: GivenToken['tokenFrom']
   /** Aborts every call. */
   signal: AbortSignal
   /** The timeout of one call, from connecting to the end of the response. */
@@ -222,14 +230,20 @@ class ServiceApi implements Api {
   }
 }
 
-function errorOf({ url, token }: Pick<ApiOptions, 'url' | 'token'>, path: string, { status, body }: Answer): ApiProblem {
+function errorOf(
+  { url, token, tokenFrom }: Pick<ApiOptions, 'url' | 'token' | 'tokenFrom'>,
+  path: string,
+  { status, body }: Answer,
+): ApiProblem {
   const code = typeof body?.['code'] === 'string' ? body['code'] : ''
   const text = typeof body?.['message'] === 'string' ? body['message'] : ''
   if (status === 401 && (code === 'unauthorized' || code === '')) {
     const sentence =
       token === null
-        ? `The service at ${url} requires a control token. Set SWITCHYARD_TOKEN or use --token. The service printed an admin token at its first start.`
-        : `The service at ${url} rejected this control token. ${/write key/.test(text) ? text : 'Set SWITCHYARD_TOKEN or --token to a valid one.'}`
+        ? `The service at ${url} requires a control token. Run \`switchyard login\`, set SWITCHYARD_TOKEN or use --token. The service printed an admin token at its first start.`
+        : tokenFrom === 'switchyard login'
+          ? `The service at ${url} no longer accepts the token of \`switchyard login\`: it has expired or was revoked, or you have lost access. Run \`switchyard login\` again.`
+          : `The service at ${url} rejected this control token. ${/write key/.test(text) ? text : 'Set SWITCHYARD_TOKEN or --token to a valid one.'}`
     return new ApiProblem(sentence, EXIT.unreachable, status, code)
   }
   if (code === '') {

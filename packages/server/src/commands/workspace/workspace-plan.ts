@@ -87,7 +87,8 @@ const UNKNOWN_FILTERS =
   'The export does not contain the answers to GET /destination/{id}/filters, so filters that keep messages back at Segment are missing. Export the workspace again with the script in the guide.'
 
 const OTHER_REASONS: Readonly<Record<string, string>> = {
-  warehouses: 'Switchyard does not load warehouses.',
+  warehouses:
+    'They are not imported. Switchyard loads Parquet lakes, PostgreSQL and ClickHouse: create a destination of the type warehouse.',
   functions: 'Their code runs at Segment. A function that needs no network can become a transformation.',
 }
 

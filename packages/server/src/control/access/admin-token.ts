@@ -6,7 +6,12 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Actor, Store } from '../../store/store.ts'
 
 /** The first admin token, from the settings or from the first start. It always has the role admin and cannot be deleted. */
-export const FIRST_TOKEN: Required<Actor> = { id: 'admin', name: 'admin', type: 'token', owner: null }
+export const FIRST_TOKEN: Required<Pick<Actor, 'id' | 'name' | 'type' | 'owner'>> = {
+  id: 'admin',
+  name: 'admin',
+  type: 'token',
+  owner: null,
+}
 
 /** Older versions stored the hash as a setting. It is now a stored secret, on which several nodes that start at the same time agree. */
 const ADMIN_TOKEN_HASH = 'admin_token_hash'

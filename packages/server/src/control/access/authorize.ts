@@ -1,31 +1,54 @@
 // Authorization: finds the actor and role for a bearer token or session cookie, before the body is read. Tokens are part of the configuration in
-// memory; for a session, one lookup in the store says whether it was ended by a logout. Guessing is rate limited by address. Browsers also send cookies with requests of other
+// memory; for a session, one lookup in the store says whether it was ended by a logout. People, their sessions and the owners of tokens are looked up in
+// people/, which is loaded only with single sign-on. Guessing is rate limited by address. Browsers also send cookies with requests of other
 // pages, so cross-site requests with a cookie are rejected here; requests with a bearer token are exempt.
 
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
+import { lesserOf } from '../../api/settings/role-rules.ts'
 import { ApiError } from '../../errors.ts'
-import { type Actor, type ControlToken, type Role, type SourceScope, type Store, StoreUnavailable } from '../../store/store.ts'
+import {
+  type Actor,
+  type ControlToken,
+  type Role,
+  type SourceScope,
+  type Store,
+  StoreUnavailable,
+  type TokenOwner,
+} from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { type AdminToken, FIRST_TOKEN, hashToken, looksGenerated, looksLikeWriteKey, tokenMatches } from './admin-token.ts'
 import { AttemptLimit } from './attempt-limit.ts'
+import type { LivePerson } from './people/people.ts'
+import type { SingleSignOn } from './people/single-sign-on.ts'
 import { EndedSessions, SESSION_MS, type Session, Sessions, sessionCookie, sessionId, sessionsOfCookies } from './sessions.ts'
 
 export interface Caller {
-  actor: Required<Actor>
+  actor: Actor & Required<Pick<Actor, 'type' | 'owner'>>
   role: Role
   sources: SourceScope
   /** When the session ends; null for a bearer token. */
   expiresAtMs: number | null
   /** Undefined for a bearer token. */
   sessionId?: string | undefined
+  /** The person who makes the request, or who owns the token. */
+  person?: TokenOwner | undefined
+  /** The key of the session of a person (people/person-documents.ts). */
+  personSession?: string | undefined
 }
 
 /** Finds the sender of a request behind trusted proxies (http/proxies.ts). app.ts passes it in. */
 export interface TrustedProxies {
   senderAddress(request: IncomingMessage): string | null
   requestedOrigin(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
+}
+
+/** A long response, such as a live stream. */
+interface Watched {
+  caller: Caller
+  end: () => void
+  isChecking: boolean
 }
 
 /** Called for the log when a wrong token is sent from an address for the first time. It does not get the token. */
@@ -38,6 +61,8 @@ export interface AccessOptions {
   /** Without it, the peer of the connection is the sender, and the protocol is http. */
   proxies?: TrustedProxies | undefined
   onFailure?: AttemptListener | undefined
+  /** Null if single sign-on is not set up. Then no person has access, and no token of a person works. */
+  singleSignOn?: SingleSignOn | null | undefined
 }
 
 /** An error with status 429 and the seconds for Retry-After. */
@@ -56,6 +81,8 @@ const DIRECT: TrustedProxies = {
 }
 
 const USE_EVERY_MS = 60_000
+/** How often it is checked whether sessions with open streams have ended elsewhere. */
+const WATCH_EVERY_MS = 500
 const ADMIN_USED_AT = 'admin_token_used_at'
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
@@ -73,7 +100,8 @@ export class Access {
   readonly #limit: AttemptLimit
   /** When the last use of each token was recorded, by token id. */
   readonly #usedMs = new Map<string, number>()
-  readonly #watched = new Set<{ caller: Caller; end: () => void }>()
+  readonly #watched = new Set<Watched>()
+  #watching: NodeJS.Timeout | undefined
   #tokens: ReadonlyMap<string, ControlToken> | undefined
   #byHash: ReadonlyMap<string, ControlToken> = new Map()
 
@@ -84,24 +112,35 @@ export class Access {
     this.#ended = new EndedSessions(options.store.documents)
     this.#limit = new AttemptLimit({ nowMs: () => options.clock.scheduleMs() })
     options.store.onConfiguration(() => {
-      for (const { caller, end } of this.#watched) if (!this.#hasToken(caller)) end()
+      for (const { caller, end } of this.#watched) if (caller.person === undefined && !this.#hasToken(caller)) end()
+      void this.#endWatched()
     })
+  }
+
+  get singleSignOn(): SingleSignOn | null {
+    return this.#options.singleSignOn ?? null
   }
 
   /** Throws unauthorized, cross_site_request or TooManyAttempts; for a session also StoreUnavailable. */
   async authorize(request: IncomingMessage): Promise<Caller> {
     const bearer = bearerOf(request)
-    const caller = bearer === undefined ? await this.#bySession(request) : this.#byBearer(request, bearer)
+    const caller = bearer === undefined ? await this.#bySession(request) : await this.#limitedByOwner(this.#byBearer(request, bearer))
     if (caller === null) throw new ApiError('unauthorized', { message: unauthorizedMessage(request.headers.authorization) })
-    this.#recordUse(caller.actor.id)
+    if (caller.actor.type === 'token') this.#recordUse(caller.actor.id)
     return caller
   }
 
   /** Calls `end` when the token of the caller is revoked or its session is ended, for long responses. Returns a function that stops watching. */
   watch(caller: Caller, end: () => void): () => void {
-    const watched = { caller, end }
+    const watched: Watched = { caller, end, isChecking: false }
     this.#watched.add(watched)
-    return () => this.#watched.delete(watched)
+    this.#watching ??= setInterval(() => void this.#endWatched(), WATCH_EVERY_MS).unref()
+    return () => {
+      this.#watched.delete(watched)
+      if (this.#watched.size > 0) return
+      clearInterval(this.#watching)
+      this.#watching = undefined
+    }
   }
 
   /** Whether the request is authorized and its caller has all sources, for routes outside of /api, such as the metrics. */
@@ -116,13 +155,18 @@ export class Access {
 
   /** Whether the token of the caller is still valid and its session has not ended. Long responses check this repeatedly. */
   async isStillValid(caller: Caller): Promise<boolean> {
-    return this.#hasToken(caller) && !(caller.sessionId !== undefined && (await this.#ended.has(caller.sessionId)))
+    if (caller.personSession !== undefined) {
+      const live = (await this.singleSignOn?.people.live(caller.personSession)) ?? null
+      return live !== null && live.person.role === caller.role && isDeepStrictEqual(live.person.sources, caller.sources)
+    }
+    if (caller.person === undefined ? !this.#hasToken(caller) : !(await this.#hasOwnedToken(caller))) return false
+    return !(caller.sessionId !== undefined && (await this.#ended.has(caller.sessionId)))
   }
 
   /** Throws TooManyAttempts or unauthorized. */
-  logIn(request: IncomingMessage, token: string): Caller & { expiresAtMs: number; cookie: string } {
+  async logIn(request: IncomingMessage, token: string): Promise<Caller & { expiresAtMs: number; cookie: string }> {
     this.#rejectCrossSite(request, false)
-    const caller = this.#authenticate(request, token, 'login')
+    const caller = await this.#limitedByOwner(this.#authenticate(request, token, 'login'))
     if (caller === null)
       throw new ApiError('unauthorized', {
         message: looksLikeWriteKey(token)
@@ -137,8 +181,13 @@ export class Access {
   }
 
   /** Ends the session on every node, so that a copy of its cookie is worthless. Returns the actor of the session. */
-  async logOut(request: IncomingMessage): Promise<Required<Actor> | null> {
+  async logOut(request: IncomingMessage): Promise<Actor | null> {
     const caller = bearerOf(request) === undefined ? await this.#bySession(request) : null
+    if (caller?.personSession !== undefined) {
+      await this.singleSignOn?.people.end(caller.personSession)
+      void this.#endWatched()
+      return caller.actor
+    }
     if (caller?.sessionId === undefined || caller.expiresAtMs === null) return null
     await this.#ended.add(caller.sessionId, caller.expiresAtMs, this.#options.clock.wallMs())
     for (const watched of this.#watched) if (watched.caller.sessionId === caller.sessionId) watched.end()
@@ -149,6 +198,21 @@ export class Access {
   cookieOfLogOut(request: IncomingMessage): string {
     this.#rejectCrossSite(request, false)
     return sessionCookie('', 0, this.#isSecure(request))
+  }
+
+  /** The session cookie of a person who has just logged in. */
+  cookieOfPerson(request: IncomingMessage, cookie: string, { expiresAtMs }: LivePerson['session']): string {
+    return sessionCookie(cookie, expiresAtMs - this.#options.clock.wallMs(), this.#isSecure(request))
+  }
+
+  /** Whether browsers reach the service over https. */
+  isSecure(request: IncomingMessage): boolean {
+    return this.#isSecure(request)
+  }
+
+  /** Ends open streams of sessions that have ended. The store is asked, which knows what other nodes did. */
+  async endWatched(): Promise<void> {
+    await this.#endWatched()
   }
 
   /** All tokens but the first. */
@@ -173,10 +237,58 @@ export class Access {
   }
 
   async #bySession(request: IncomingMessage): Promise<Caller | null> {
+    const live = await this.#personOf(request)
+    if (live !== null) {
+      this.#rejectCrossSite(request, true)
+      return personCaller(live)
+    }
     const session = await this.#sessionOf(request)
     if (session === null) return null
     this.#rejectCrossSite(request, true)
-    return { ...this.#callerOf(session.tokenId), expiresAtMs: session.expiresAtMs, sessionId: session.id }
+    const caller = await this.#limitedByOwner(this.#callerOf(session.tokenId))
+    return caller === null ? null : { ...caller, expiresAtMs: session.expiresAtMs, sessionId: session.id }
+  }
+
+  async #personOf(request: IncomingMessage): Promise<LivePerson | null> {
+    if (this.singleSignOn === null) return null
+    for (const text of sessionsOfCookies(request.headers.cookie, this.#isSecure(request))) {
+      const live = await this.singleSignOn.people.sessionOf(text)
+      if (live !== null) return live
+    }
+    return null
+  }
+
+  /** A token of a person has at most the role and the sources of that person. Null if they have no access. */
+  async #limitedByOwner(caller: Caller | null): Promise<Caller | null> {
+    if (caller?.person === undefined) return caller
+    const access = (await this.singleSignOn?.people.ownerAccess(caller.person.personId)) ?? null
+    return access === null ? null : { ...caller, ...lesserOf(caller, access) }
+  }
+
+  async #hasOwnedToken(caller: Caller): Promise<boolean> {
+    const { actor, role, sources, expiresAtMs } = caller
+    if ((expiresAtMs !== null && expiresAtMs <= this.#options.clock.wallMs()) || !this.#isInForce(actor.id)) return false
+    const now = await this.#limitedByOwner(this.#callerOf(actor.id))
+    return now !== null && now.role === role && isDeepStrictEqual(now.sources, sources)
+  }
+
+  /** Each on its own, because one may have to wait for the identity provider. */
+  async #endWatched(): Promise<void> {
+    const watched = [...this.#watched].filter(({ caller }) => caller.sessionId !== undefined || caller.person !== undefined)
+    await Promise.all(watched.map((each) => this.#endIfOver(each)))
+  }
+
+  /** A store that is unavailable ends nothing: the next check finds out. */
+  async #endIfOver(watched: Watched): Promise<void> {
+    if (watched.isChecking) return
+    watched.isChecking = true
+    try {
+      if (!(await this.isStillValid(watched.caller))) watched.end()
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) watched.end()
+    } finally {
+      watched.isChecking = false
+    }
   }
 
   async #sessionOf(request: IncomingMessage): Promise<(Session & { id: string }) | null> {
@@ -243,7 +355,7 @@ export class Access {
     const token = this.#options.store.configuration().tokens.get(id)
     if (token === undefined) throw new ApiError('unauthorized')
     const { name, role, sources, owner } = token
-    return { actor: { id, name, type: 'token', owner }, role, sources, expiresAtMs: null }
+    return { actor: { id, name, type: 'token', owner }, role, sources, expiresAtMs: null, ...(owner && { person: owner }) }
   }
 
   /** Recorded at most once a minute per token, without waiting for the write. */
@@ -277,6 +389,18 @@ export class Access {
       if (host !== undefined && origin === `${protocol}://${host}`) return
     } else if (safe || !strict) return
     throw new ApiError('cross_site_request')
+  }
+}
+
+function personCaller({ person, session }: LivePerson): Caller {
+  const { id, subject, email, name, role, sources } = person
+  return {
+    actor: { id, name: name ?? email ?? subject.slice(0, 200), type: 'person', owner: null, subject, email },
+    role,
+    sources,
+    expiresAtMs: session.expiresAtMs,
+    personSession: session.key,
+    person: { personId: id, subject, email },
   }
 }
 

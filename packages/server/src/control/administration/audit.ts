@@ -9,9 +9,11 @@ import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const ACTOR = object({
-  id: string({ description: 'The id of the token; `service` if the service made the change itself.' }),
-  name: string({ description: 'The name of the token at that time.' }),
+  id: string({ description: 'The id of the person or of the token; `service` if the service made the change itself.' }),
+  name: string({ description: 'The name of the person or of the token at that time.' }),
   type: oneOf(['person', 'token', 'service']),
+  subject: optional(string({ description: 'The id of the person at the identity provider; only for a person.' })),
+  email: optional(nullable(string({ description: 'Only for a person.' }))),
   owner: nullable(
     object({ subject: string(), email: nullable(string()) }, { description: 'The person to whom the token belonged; null if nobody.' }),
   ),
@@ -30,7 +32,9 @@ const ENTRY = object(
 )
 
 const FILTERS = {
-  actor: optional(string({ min: 1, description: 'Only changes made by this actor. The value is the id of a control token.' })),
+  actor: optional(
+    string({ min: 1, description: 'Only changes made by this actor. The value is the id of a person or of a control token.' }),
+  ),
   action: optional(string({ min: 1, description: 'Only entries with this action, such as `source.update`.' })),
   subject: optional(string({ min: 1, description: 'Only entries about the resource with this id.' })),
   userId: optional(string({ min: 1, description: 'Only entries about the suppressions of this user.' })),

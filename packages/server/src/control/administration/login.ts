@@ -2,15 +2,26 @@
 // do is decided in authorize.ts.
 
 import { sourceScope } from '../../api/resources/source-scope.ts'
-import { nullable, object, oneOf, string, time } from '../../api/schema.ts'
+import { nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { type Actor, ROLES, type Role, StoreUnavailable } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 
 const LOGIN = object({ token: string({ min: 1, max: 1_000, writeOnly: true, description: 'A control token.' }) })
+const OWNER = object(
+  { subject: string(), email: nullable(string()) },
+  { description: 'The person to whom the token belongs; left out if nobody.' },
+)
 const SESSION = object(
   {
-    actor: object({ id: string(), name: string(), type: oneOf(['person', 'token', 'service']) }),
+    actor: object({
+      id: string(),
+      name: string(),
+      type: oneOf(['person', 'token', 'service']),
+      subject: optional(string({ description: 'The id of the person at the identity provider; only for a person.' })),
+      email: optional(nullable(string({ description: 'Only for a person.' }))),
+      owner: optional(OWNER),
+    }),
     role: oneOf(ROLES),
     sources: sourceScope('The sources of the caller: `all`, or a list of ids.'),
     expiresAt: nullable(time({ description: 'When the session ends; null for a bearer token.' })),
@@ -37,10 +48,10 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
       answer: SESSION,
       errors: ['unauthorized', 'cross_site_request', 'too_many_attempts'],
       async handle({ body, exchange }) {
-        const { actor, role, sources, expiresAtMs, cookie } = access.logIn(exchange.request, body.token)
+        const { actor, role, sources, expiresAtMs, cookie } = await access.logIn(exchange.request, body.token)
         await recordLogin(actor, 'session.login', { role })
         exchange.setHeader('set-cookie', cookie)
-        return { actor, role, sources, expiresAtMs }
+        return { actor: withOwner(actor), role, sources, expiresAtMs }
       },
     }),
     route('POST', '/logout', {
@@ -60,7 +71,16 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
       summary: 'Retrieve the name, the role and the sources of the caller, and when its session ends',
       access: { role: 'viewer', sources: 'none' },
       answer: SESSION,
-      handle: ({ actor, role, sources, exchange }) => ({ actor, role, sources, expiresAtMs: exchange.caller?.expiresAtMs ?? null }),
+      handle: ({ actor, role, sources, exchange }) => ({
+        actor: withOwner(actor),
+        role,
+        sources,
+        expiresAtMs: exchange.caller?.expiresAtMs ?? null,
+      }),
     }),
   ]
+}
+
+function withOwner({ owner, ...actor }: Actor) {
+  return { ...actor, ...(owner && { owner }) }
 }

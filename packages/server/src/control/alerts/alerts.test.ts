@@ -51,6 +51,32 @@ test('an incident is listed, shown with its timeline, and filtered', async (t) =
   assert.equal((await call('GET', '/api/incidents/inc_x')).body.code, 'incident_not_found')
 })
 
+test('an incident is acknowledged with a name and a note, until that is taken back', async (t) => {
+  const { rig, store, call, shop } = await startAlerts(t)
+  await count(store, 'destination', shop.id, START_MS, { retried: 5 })
+  await rig.pass(0)
+  const [incident] = (await call('GET', '/api/incidents?state=active')).body.data
+  assert.deepEqual([incident.state, incident.severity, incident.acknowledged], ['starting', 'critical', null])
+  assert.deepEqual(incident.actions, [{ action: 'retry', destinationId: shop.id, states: [] }])
+  assert.equal(incident.measure.label, 'pending deliveries')
+  assert.equal((await call('GET', '/api/incidents?state=open')).body.data.length, 0)
+  const path = `/api/incidents/${incident.id}/acknowledge`
+  const { body } = await call('POST', path, { name: 'Ada', note: 'on it' })
+  assert.deepEqual([body.acknowledged.name, body.acknowledged.note], ['Ada', 'on it'])
+  assert.equal((await call('GET', `/api/incidents/${incident.id}`)).body.timeline.at(-1).sentence, 'Ada acknowledged it: on it')
+  assert.equal((await call('DELETE', path)).status, 204)
+  assert.equal((await call('GET', `/api/incidents/${incident.id}`)).body.acknowledged, null)
+  for (const wrong of [{ name: '' }, { note: 'x'.repeat(501) }, { other: 1 }]) assert.equal((await call('POST', path, wrong)).status, 400)
+  assert.equal((await call('POST', '/api/incidents/inc_none/acknowledge', {})).body.code, 'incident_not_found')
+  for (let minute = 1; minute < 7; minute++) {
+    await count(store, 'destination', shop.id, START_MS + minute * MINUTE_MS, { retried: 5 })
+    await rig.pass(1)
+  }
+  await store.resources.updateDestination(shop.id, { paused: true })
+  await rig.pass(1)
+  assert.equal((await call('POST', path, {})).body.code, 'incident_closed')
+})
+
 test('rules are listed and changed, for all and for one source', async (t) => {
   const { call, pager, shop, source } = await startAlerts(t)
   const { body } = await call('GET', '/api/alerts')
@@ -64,7 +90,7 @@ test('rules are listed and changed, for all and for one source', async (t) => {
   const ruleOf = (answer: { body: { rules: { rule: string }[] } }) => answer.body.rules.find(({ rule }) => rule === 'source_silent')
   const { settings, exceptions: shown } = ruleOf(changed) as unknown as { settings: object; exceptions: object[] }
   assert.deepEqual(settings, { openAfterMinutes: 30, closeAfterMinutes: 0 })
-  assert.deepEqual(shown, [{ subjectId: source.id, subjectName: 'web shop', enabled: false, settings }])
+  assert.deepEqual(shown, [{ subjectId: source.id, subjectName: 'web shop', enabled: false, notify: true, settings }])
   const reset = await call('PATCH', '/api/alerts', { rules: { source_silent: null }, exceptions: { source_silent: { [source.id]: null } } })
   assert.deepEqual(ruleOf(reset), ruleOf({ body }))
   for (const [wrong, field] of [

@@ -1,14 +1,11 @@
-// Routes for alerts: incidents, the settings of rules, mutes, and a test message.
+// Routes for alerts: the settings of rules, mutes, and a test message.
 
 import { parseTime } from '@switchyard/protocol'
-import { type Choice, type ChoiceChange, type Choices, isMuted, type Mute, settingsFor, TooMany } from '../../alerts/alert-settings.ts'
-import type { Incident } from '../../alerts/incidents.ts'
+import { type Choice, type ChoiceChange, type Choices, type Mute, settingsFor, TooMany } from '../../alerts/alert-settings.ts'
 import type { Rule } from '../../alerts/rules/rule.ts'
 import { RULES } from '../../alerts/rules/rules.ts'
-import { RULE_IDS } from '../../api/alert-rule-ids.ts'
 import { readOnly, resource } from '../../api/resources/resource.ts'
 import {
-  anyObject,
   array,
   boolean,
   type Infer,
@@ -29,60 +26,12 @@ import {
 import { ApiError } from '../../errors.ts'
 import { type Configuration, type Store, SYSTEM_SOURCE } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
-import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
-import { type ControlAlerts, type ControlParts, type Route, route } from '../routes/route.ts'
+import { listAnswer } from '../routes/query.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
+import { acknowledgeRoutes, incidentRoutes, RULE, running } from './incidents.ts'
 
 const MINUTE_MS = 60_000
 const MAX_MUTE_MINUTES = 366 * 24 * 60
-
-const RULE = oneOf(RULE_IDS, { description: 'The id of a rule, such as `destination_failing`.' })
-
-const INCIDENT_FIELDS = {
-  id: string(),
-  rule: RULE,
-  event: string({ description: 'The event of the message about it, such as `Destination Failing`.' }),
-  state: oneOf(['open', 'closed']),
-  subject: object(
-    {
-      kind: oneOf(['source', 'destination', 'node', 'service']),
-      id: string(),
-      name: string({ description: 'The name when it was opened.' }),
-    },
-    { description: 'What the incident is about.' },
-  ),
-  since: time({ description: 'When the problem began.' }),
-  openedAt: time({ description: 'When the service noticed it.' }),
-  closedAt: nullable(time()),
-  message: string({ description: 'What is wrong, in a sentence.' }),
-  closedMessage: nullable(string({ description: 'How it ended; null while it is open.' })),
-  link: string({ description: 'The path of the page of the dashboard that shows the cause.' }),
-  details: anyObject({ description: 'Numbers and names, which depend on the rule.' }),
-  muted: boolean({ description: 'Whether a mute applies to it now.' }),
-  openedMessageId: nullable(string({ description: 'The messageId of the alert that was sent when it was opened; null if none was sent.' })),
-  closedMessageId: nullable(string({ description: 'The messageId of the alert that was sent when it was closed; null if none was sent.' })),
-}
-const INCIDENT = object(INCIDENT_FIELDS, { title: 'Incident', description: 'Something that the service noticed.' })
-const INCIDENT_DETAIL = object(
-  {
-    ...INCIDENT_FIELDS,
-    timeline: array(
-      object({
-        at: time(),
-        what: oneOf(['began', 'opened', 'told', 'closed']),
-        sentence: string(),
-        messageId: nullable(string({ description: 'The message that was sent.' })),
-      }),
-    ),
-  },
-  { title: 'IncidentDetail' },
-)
-
-const FILTERS = {
-  state: optional(oneOf(['open', 'closed'], { description: 'Only incidents in this state.' })),
-  rule: optional(RULE),
-  sourceId: optional(string({ min: 1, max: 100, description: 'Only incidents about this source.' })),
-  destinationId: optional(string({ min: 1, max: 100, description: 'Only incidents about this destination.' })),
-}
 
 const RULE_VIEW = object(
   {
@@ -91,7 +40,9 @@ const RULE_VIEW = object(
     closedEvent: string({ description: 'The event of the message when it is closed.' }),
     subject: oneOf(['source', 'destination', 'node', 'service'], { description: 'What the incidents of the rule are about.' }),
     description: string(),
+    sentences: array(string(), { description: 'The rule in words, with the names of settings in braces.' }),
     enabled: boolean(),
+    notify: boolean({ description: 'Whether alerts are sent. If not, its incidents are only listed.' }),
     settings: record(number(), { description: 'The settings that apply, by name.' }),
     options: record(object({ default: number(), min: number(), max: number(), description: string() }), {
       description: 'The settings of the rule, by name.',
@@ -101,6 +52,7 @@ const RULE_VIEW = object(
         subjectId: string({ description: 'The id of a source or destination.' }),
         subjectName: nullable(string({ description: 'Null if it was deleted.' })),
         enabled: boolean(),
+        notify: boolean(),
         settings: record(number()),
       }),
       { description: 'Sources and destinations for which the rule has other settings.' },
@@ -124,7 +76,7 @@ function choiceSchema({ settings }: Rule<never>): Schema<Readonly<Record<string,
     ([name, { fallback, min, max, description: text }]) =>
       [name, optional(nullable(integer({ min, max, description: `${text} Default: ${fallback}.` })))] as const,
   )
-  return object({ enabled: optional(nullable(boolean())), ...Object.fromEntries(numbers) })
+  return object({ enabled: optional(nullable(boolean())), notify: optional(nullable(boolean())), ...Object.fromEntries(numbers) })
 }
 
 const ALERTS_PATCH = object({
@@ -168,37 +120,7 @@ const TEST_ANSWER = object({
 })
 
 export function alertRoutes(parts: ControlParts): Route[] {
-  return [...incidentRoutes(parts), ...ruleRoutes(parts), ...muteRoutes(parts), testRoute(parts)]
-}
-
-function incidentRoutes(parts: ControlParts): Route[] {
-  const { alerts } = parts
-  return [
-    route('GET', '/incidents', {
-      summary: 'List incidents: the open ones, and then the closed ones, newest first',
-      access: { role: 'viewer', sources: 'limited' },
-      description: 'Closed incidents are kept for 90 days.',
-      query: listQuery(FILTERS),
-      answer: listAnswer(INCIDENT),
-      async handle({ query }) {
-        const subjectId = query.sourceId ?? query.destinationId
-        const isWanted = ({ state, rule, subject }: Incident): boolean =>
-          (query.state ?? state) === state && (query.rule ?? rule) === rule && (subjectId ?? subject.id) === subject.id
-        return pageAnswer('incidents', await running(alerts).incidents(isWanted, pageRequest('incidents', query)), await viewer(parts))
-      },
-    }),
-    route('GET', '/incidents/:id', {
-      summary: 'Retrieve an incident, with its timeline',
-      access: { role: 'viewer', sources: 'limited', subject: 'incident' },
-      answer: INCIDENT_DETAIL,
-      errors: ['incident_not_found'],
-      async handle({ params }) {
-        const incident = await running(alerts).incident(params['id'] ?? '')
-        if (incident === undefined) throw new ApiError('incident_not_found')
-        return { ...(await viewer(parts))(incident), timeline: timelineOf(incident) }
-      },
-    }),
-  ]
+  return [...incidentRoutes(parts), ...acknowledgeRoutes(parts), ...ruleRoutes(parts), ...muteRoutes(parts), testRoute(parts)]
 }
 
 function ruleRoutes(parts: ControlParts): Route[] {
@@ -317,17 +239,6 @@ function testRoute({ store, alerts }: ControlParts): Route {
   })
 }
 
-function running(alerts: ControlAlerts | undefined): ControlAlerts {
-  if (alerts === undefined) throw new Error('alerts are not running')
-  return alerts
-}
-
-async function viewer({ clock, alerts }: ControlParts) {
-  const nowMs = clock.wallMs()
-  const mutes = await running(alerts).mutesInForce(nowMs)
-  return (incident: Incident) => incidentView(incident, mutes, nowMs)
-}
-
 async function alertsView({ store, clock, alerts }: ControlParts) {
   const { settings } = running(alerts)
   const choices = await settings.choices()
@@ -356,48 +267,21 @@ function asApiError(error: unknown): never {
   throw error
 }
 
-function incidentView(incident: Incident, mutes: readonly Mute[], nowMs: number) {
-  const { id, rule, subject, openingToldAtMs, closingToldAtMs } = incident
-  return {
-    ...incident,
-    event: RULES.find((known) => known.id === rule)?.event ?? rule,
-    muted: isMuted(mutes, rule, subject, nowMs),
-    openedMessageId: openingToldAtMs === null ? null : `${id}-opened`,
-    closedMessageId: closingToldAtMs === null ? null : `${id}-closed`,
-  }
-}
-
-function timelineOf({ id, sinceMs, openedAtMs, closedAtMs, message, closedMessage, openingToldAtMs, closingToldAtMs }: Incident) {
-  const entry = (atMs: number | null, what: 'began' | 'opened' | 'told' | 'closed', sentence: string, messageId: string | null = null) =>
-    atMs === null ? [] : [{ atMs, what, sentence, messageId }]
-  return [
-    ...entry(sinceMs, 'began', 'The problem began.'),
-    ...entry(openedAtMs, 'opened', message),
-    ...entry(openingToldAtMs, 'told', 'An alert was sent to the destinations of the source system.', `${id}-opened`),
-    ...entry(closedAtMs, 'closed', closedMessage ?? 'The incident was closed.'),
-    ...entry(
-      closingToldAtMs,
-      'told',
-      'An alert that the incident is closed was sent to the destinations of the source system.',
-      `${id}-closed`,
-    ),
-  ]
-}
-
 function ruleView(rule: Rule<never>, choices: Choices, { sources, destinations }: Configuration) {
   const { id, settings } = rule
-  const { enabled, values } = settingsFor(choices, rule, null)
+  const { enabled, notifies: notify, values } = settingsFor(choices, rule, null)
   const exceptions: Readonly<Record<string, Choice>> = choices.exceptions[id] ?? {}
   return {
     ...rule,
     rule: id,
     enabled,
+    notify,
     settings: values,
     options: Object.fromEntries(Object.entries(settings).map(([name, { fallback, ...rest }]) => [name, { default: fallback, ...rest }])),
     exceptions: Object.keys(exceptions).map((subjectId) => {
       const own = settingsFor(choices, rule, subjectId)
       const subjectName = (sources.get(subjectId) ?? destinations.get(subjectId))?.name ?? null
-      return { subjectId, subjectName, enabled: own.enabled, settings: own.values }
+      return { subjectId, subjectName, enabled: own.enabled, notify: own.notifies, settings: own.values }
     }),
   }
 }

@@ -1,4 +1,4 @@
-// Routes that install the catalogue of integrations on the machine of the service, and show the progress.
+// Routes that install the catalogue of integrations, and the warehouse package, on the machine of the service, and show the progress.
 
 import { integer, nullable, object, oneOf, string } from '../../api/schema.ts'
 import type { CatalogInstaller } from '../routes/catalog-installer.ts'
@@ -7,7 +7,7 @@ import { type ControlParts, type Route, route } from '../routes/route.ts'
 const INSTALLATION = object(
   {
     state: oneOf(['missing', 'installing', 'installed', 'failed'], {
-      description: 'With `missing` and `failed`, the service has no catalogue. A catalogue of another version counts as missing.',
+      description: 'With `missing` and `failed`, the package is not there. A package of another version counts as missing.',
     }),
     done: integer({ description: 'During the installation: the number of packages that are already installed.' }),
     total: integer({ description: 'During the installation: the total number of packages.' }),
@@ -16,10 +16,10 @@ const INSTALLATION = object(
   { title: 'CatalogInstallation' },
 )
 
-export function catalogInstallRoutes({ store, catalogInstaller }: ControlParts): Route[] {
-  function installer(): CatalogInstaller {
-    if (catalogInstaller === undefined) throw new Error('the service has no installer of the catalogue')
-    return catalogInstaller
+export function catalogInstallRoutes({ store, catalogInstaller, warehouseInstaller }: ControlParts): Route[] {
+  function given(installer: CatalogInstaller | undefined): CatalogInstaller {
+    if (installer === undefined) throw new Error('the service has no installer of packages')
+    return installer
   }
 
   return [
@@ -27,7 +27,7 @@ export function catalogInstallRoutes({ store, catalogInstaller }: ControlParts):
       summary: 'Show whether the catalogue is installed, or the progress of the installation',
       access: { role: 'viewer', sources: 'none' },
       answer: INSTALLATION,
-      handle: () => installer().state(),
+      handle: () => given(catalogInstaller).state(),
     }),
     route('POST', '/catalog/install', {
       summary: 'Install the catalogue of integrations',
@@ -38,7 +38,25 @@ export function catalogInstallRoutes({ store, catalogInstaller }: ControlParts):
       answer: INSTALLATION,
       async handle({ actor }) {
         await store.history.noteAudit({ actor, action: 'catalog.install', subject: 'catalog', before: null, after: null })
-        return installer().start()
+        return given(catalogInstaller).start()
+      },
+    }),
+    route('GET', '/warehouse/install', {
+      summary: 'Show whether the warehouse package is installed, or the progress of the installation',
+      access: { role: 'viewer', sources: 'none' },
+      answer: INSTALLATION,
+      handle: () => given(warehouseInstaller).state(),
+    }),
+    route('POST', '/warehouse/install', {
+      summary: 'Install the warehouse package',
+      access: { role: 'admin', sources: 'none' },
+      description:
+        'Downloads what warehouses need from the npm registry, in the background, to the machine that answers this request. The machine needs npm. If the package is already installed or being installed, nothing changes. With several nodes, install it on each of them.',
+      status: 202,
+      answer: INSTALLATION,
+      async handle({ actor }) {
+        await store.history.noteAudit({ actor, action: 'warehouse.install', subject: 'warehouse', before: null, after: null })
+        return given(warehouseInstaller).start()
       },
     }),
   ]

@@ -9,10 +9,18 @@ import { INSTALL_HINT, slugsMeant } from './integration-definition.ts'
 
 const AUTHS = ['none', 'custom', 'basic', 'oauth2'] as const
 
+const CATEGORIES = [
+  ...(['analytics', 'messaging', 'crm', 'advertising', 'audiences', 'support', 'experiments'] as const),
+  ...(['personalization', 'loyalty', 'billing', 'storage', 'data-quality', 'developer', 'other'] as const),
+] as const
+
 const ENTRY_FIELDS = {
   slug: string({ description: 'Identifies the integration: the value of `integration` in a destination.' }),
   name: string({ description: 'The `integrations` object of a message may refer to the integration by this name.' }),
-  description: string(),
+  description: string({ description: 'What it is for, in one sentence.' }),
+  category: oneOf(CATEGORIES, { description: 'What the tool is mainly used for.' }),
+  keywords: array(string(), { description: 'Other words for its category. `query` searches them, too.' }),
+  popularity: nullable(integer({ description: '1 for the integration that the dashboard lists first; null for most.' })),
   auth: oneOf(AUTHS, { description: 'How the integration authenticates. `oauth2` takes an OAuth app of your own.' }),
   actionCount: integer(),
   presetCount: integer({ description: 'The number of subscriptions that the definition suggests.' }),
@@ -86,7 +94,10 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
       access: { role: 'viewer', sources: 'none' },
       description: 'Sorted by name. With `query`, integrations whose name matches come first.',
       query: listQuery({
-        query: optional(string({ max: 200, description: 'Words that must all be in the name, the slug or the description.' })),
+        query: optional(
+          string({ max: 200, description: 'Words that must all be in the name, the slug, the description, the category or its keywords.' }),
+        ),
+        category: optional(oneOf(CATEGORIES, { description: 'What the tool is mainly used for.' })),
         auth: optional(oneOf(AUTHS, { description: 'How the integration authenticates.' })),
       }),
       answer: object({
@@ -99,7 +110,9 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
         const catalog = (await open?.()) ?? null
         if (catalog === null)
           return { data: [], next: null, hint: `The integrations package is not installed: ${INSTALL_HINT} on the server.` }
-        const found = matching(await catalog.readCatalog(), query.query ?? '').filter(({ auth }) => auth === (query.auth ?? auth))
+        const found = matching(await catalog.readCatalog(), query.query ?? '').filter(
+          ({ auth, category }) => auth === (query.auth ?? auth) && category === (query.category ?? category),
+        )
         const start = cursor === null ? 0 : found.findIndex(({ slug }) => slug === cursor) + 1
         const data = found.slice(start, start + limit)
         const next = start + limit < found.length ? (data.at(-1)?.slug ?? null) : null
@@ -131,6 +144,8 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
 function matching(entries: readonly CatalogEntry[], query: string): CatalogEntry[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   const has = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word))
-  const found = entries.filter(({ name, slug, description }) => has(`${name} ${slug} ${description}`))
+  const found = entries.filter(({ name, slug, description, category, keywords }) =>
+    has(`${name} ${slug} ${description} ${category} ${keywords.join(' ')}`),
+  )
   return [...found.filter(({ name }) => has(name)), ...found.filter(({ name }) => !has(name))]
 }

@@ -37,6 +37,7 @@ test('a destination is created with the documented defaults', async (t) => {
     retryWindowMs: 14_400_000,
     deadLetter: null,
     maxInFlight: 50,
+    order: null,
     historical: true,
     includeViolations: false,
     filter: { types: { allow: [], deny: [] }, events: { allow: [], deny: [] } },
@@ -294,6 +295,7 @@ test('a test sends a sample of the requested type and returns its attempts', asy
         logs: null,
         subscription: null,
         method: null,
+        load: null,
       },
     ])
   }
@@ -368,7 +370,7 @@ test('health combines the state of delivery with the counts of the store', async
   // The same for all destinations in one response, including one without any deliveries.
   const { body: other } = await call('POST', '/api/destinations', HOOK)
   const all = (await call('GET', '/api/destinations/health')).body
-  const { ledger: _, urls: __, failure: ___, content: ____, ...standing } = (await call('GET', path)).body
+  const { ledger: _, urls: __, content: ___, ...standing } = (await call('GET', path)).body
   const found = all.data.find(({ destinationId }: { destinationId: string }) => destinationId === destination.id)
   // Schedule times are converted to wall time.
   const still = ({ openSince, nextAttemptAt, ...rest }: Record<string, string>) => ({
@@ -381,4 +383,14 @@ test('health combines the state of delivery with the counts of the store', async
     [all.data.length, all.next, all.data[1].destinationId, all.data[1].pending, all.data[1].oldestPendingAt],
     [2, null, other.id, 0, null],
   )
+})
+
+test('pending deliveries are retried now, unless the destination sends nothing', async (t) => {
+  const asked: string[] = []
+  const { call } = await startControl(t, { delivery: { ...STILL, retryNow: (id) => asked.push(id) === 1 } })
+  const { id } = (await call('POST', '/api/destinations', HOOK)).body
+  assert.deepEqual((await call('POST', `/api/destinations/${id}/retry`)).body, { pending: 0 })
+  const { status, body } = await call('POST', `/api/destinations/${id}/retry`)
+  assert.deepEqual([status, body.code], [409, 'destination_not_sending'])
+  assert.deepEqual(asked, [id, id])
 })

@@ -18,11 +18,19 @@ import {
   withDefault,
 } from '../../api/schema.ts'
 import type { DestinationHealth, SentRequest } from '../../delivery/delivery.ts'
-import { kindOf } from '../../destinations/kinds.ts'
+import { KINDS, kindOf } from '../../destinations/kinds.ts'
 import { COMMON_SETTINGS } from '../../destinations/settings/common-settings.ts'
 import { retryOf } from '../../destinations/settings/retry-settings.ts'
 import { ApiError } from '../../errors.ts'
-import { type Actor, type Audit, CLASSIC, type Destination, type NewDestination, type Role } from '../../store/store.ts'
+import {
+  type Actor,
+  type Audit,
+  CLASSIC,
+  type Destination,
+  type DestinationType,
+  type NewDestination,
+  type Role,
+} from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
 import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
@@ -77,7 +85,7 @@ const TEST_ANSWER = object({
 const LATENCY = nullable(
   object(
     { p50: number(), p95: number(), p99: number() },
-    { description: 'The latency of recent attempts in milliseconds, as percentiles; null if there were none.' },
+    { description: 'The latency of recent attempts that were answered, in milliseconds, as percentiles; null if there were none.' },
   ),
 )
 const RECENT_FIELDS = {
@@ -91,6 +99,12 @@ const STATUS_FIELDS = {
   }),
   openSince: nullable(
     time({ description: 'When the circuit breaker opened, on the node that answers this request; null if it is closed.' }),
+  ),
+  failure: nullable(
+    object(
+      { reason: string(), error: string({ description: 'A sentence that says why.' }) },
+      { description: 'Why the latest attempt of the node that answers this API request failed; null if it succeeded.' },
+    ),
   ),
   ...RECENT_FIELDS,
   held: nullable(
@@ -109,12 +123,6 @@ const ALL_HEALTH = object({
 })
 const HEALTH = object({
   ...STATUS_FIELDS,
-  failure: nullable(
-    object(
-      { reason: string(), error: string({ description: 'A sentence that says why.' }) },
-      { description: 'Why the latest attempt of the node that answers this API request failed; null if it succeeded.' },
-    ),
-  ),
   ledger: object(LEDGER_FIELDS),
   content: CONTENT_HEALTH,
   urls: array(
@@ -161,9 +169,10 @@ export function destinationRoutes(parts: ControlParts): Route[] {
     createRoute(kind, {
       body: NEW_DESTINATION,
       query: DESTINATION_QUERY,
-      errors: ['destination_exists'],
+      errors: ['destination_exists', 'not_installed'],
       others: ({ destinations }) => destinations,
       async wanted(body, query) {
+        assertInstalled(parts, body.type)
         const definition = await definitionToUse(catalog, body)
         const settings = checkedSettings(body.type, body, undefined, { checkUrl, definition })
         await assertLoadable(checkCode, body.type, settings, undefined)
@@ -201,8 +210,18 @@ export function destinationRoutes(parts: ControlParts): Route[] {
       remove: (id, audit, check) => store.resources.deleteDestination(id, audit, check),
     }),
     testRoute(parts),
+    retryRoute(parts),
     healthRoute(parts),
   ]
+}
+
+/** Throws if the kind needs a package that is not installed. */
+export function assertInstalled({ warehouseInstaller }: Pick<ControlParts, 'warehouseInstaller'>, type: DestinationType): void {
+  if (KINDS[type].package !== 'warehouse' || warehouseInstaller === undefined || warehouseInstaller.state().state === 'installed') return
+  throw new ApiError('not_installed', {
+    message:
+      'Warehouses need a package that is not installed on this server. Run `switchyard warehouse install` on the machine of the service, or call POST /api/warehouse/install.',
+  })
 }
 
 function find({ store }: ControlParts, id: string | undefined): Destination {
@@ -256,6 +275,26 @@ function testRoute(parts: ControlParts): Route {
           Object.assign(attemptView(attempt, urlFor(roleOn(id))), attempt.sent === undefined ? {} : { request: attempt.sent }),
         ),
       }
+    },
+  })
+}
+
+function retryRoute(parts: ControlParts): Route {
+  const { store, delivery } = parts
+  return route('POST', '/destinations/:id/retry', {
+    summary: 'Attempt the pending deliveries of a destination now',
+    access: { role: 'editor', sources: 'limited', subject: 'destination', whole: true },
+    description:
+      'For a receiver that works again: an open circuit breaker allows a request at once, and pending deliveries do not wait for the time of their next attempt. It ends with the first attempt that fails. Messages that are delivered in order still wait until the first of their key is due.',
+    answer: object({ pending: integer({ description: 'The number of pending deliveries.' }) }),
+    errors: ['destination_not_found', 'destination_not_sending'],
+    async handle({ params, actor }) {
+      const { id, sourceIds } = find(parts, params['id'])
+      const rows = await store.books.ledger()
+      const pending = rows.find((row) => row.destinationId === id)?.pending ?? 0
+      if (!delivery.retryNow(id)) throw new ApiError('destination_not_sending')
+      await recordAction(store.history, { actor, action: 'destination.retry', subject: id, after: { pending }, sources: sourceIds })
+      return { pending }
     },
   })
 }

@@ -151,6 +151,7 @@ test('secrets are hidden, and a viewer sees no header value and cannot preview c
     [200, 'https://example.com/hook?key=(hidden)', '(hidden)'],
   )
   assert.equal((await preview({ messageId: 'm-0', changes: {} }, token)).status, 403)
+  assert.equal((await preview({ limit: 'x', changes: { surprise: 1 } }, token)).status, 403, 'before what is wrong with the request')
 })
 
 test('a viewer sees no credential of the mapping and the path, in whatever form the request has it', async (t) => {

@@ -182,15 +182,14 @@ export function previewRoutes({
   return [
     route('POST', '/destinations/:id/preview', {
       summary: 'Preview what a destination would send',
-      access: { role: 'viewer', sources: 'limited', subject: 'destination' },
+      access: { role: 'viewer', sources: 'limited', subject: 'destination', fieldRoles: { changes: 'editor' } },
       description:
         'Returns what the destination would send for a stored message (`messageId`), for a given `message`, or for the newest messages of its sources, even if it is disabled or paused. Nothing is sent, stored or saved. With `changes`, the changes are applied first. `summary` counts the messages by result; `before` does the same for the saved settings, and is null without `changes`. Each message is shown in a request of its own, even if the destination sends batches.',
       body: PREVIEW,
       answer: ANSWER,
       errors: ['destination_not_found', 'message_not_found', 'forbidden', 'shared_destination', 'too_many_previews', 'secrets_needed'],
-      async handle({ params, body, role: own, roleOn, isWhole }) {
+      async handle({ params, body, roleOn, isWhole }) {
         const { messageId, message, limit, changes } = body
-        if (changes !== undefined && own === 'viewer') throw new ApiError('forbidden')
         const saved = store.configuration().destinations.get(params['id'] ?? '')
         if (saved === undefined) throw new ApiError('destination_not_found')
         if (changes !== undefined && !isWhole(saved.id)) throw new ApiError('shared_destination')

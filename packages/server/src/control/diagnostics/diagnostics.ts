@@ -12,6 +12,7 @@ import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { checkDestination, createUrlChecks } from './diagnose-destinations.ts'
 import { checkDisk, checkSecretKey } from './diagnose-files.ts'
 import { createIntegrationChecks } from './diagnose-integrations.ts'
+import { checkSingleSignOn } from './diagnose-login.ts'
 import { checkNodes, checkServer } from './diagnose-server.ts'
 import { checkInspection, checkRetention } from './diagnose-store.ts'
 import type { Finding } from './finding.ts'
@@ -73,11 +74,13 @@ export function diagnosticRoutes(parts: ControlParts): Route[] {
       async handle() {
         const destinations = [...store.configuration().destinations.values()]
         const checksOf = await destinationChecks(parts)
-        const [commit, stored, server, key, ...perDestination] = await Promise.all([
+        const { singleSignOn } = parts.access
+        const [commit, stored, server, key, login, ...perDestination] = await Promise.all([
           timed('store_writable', () => checkCommit(store)),
           checkStore(parts, inspect),
           checkServerAndNodes(store),
           operatorTools === undefined ? null : timed('secret_key', () => checkSecretKey(operatorTools.installation)),
+          singleSignOn === null ? null : timed('single_sign_on', () => checkSingleSignOn(singleSignOn)),
           ...destinations.map(checksOf),
         ])
         const { installation } = operatorTools ?? {}
@@ -95,6 +98,7 @@ export function diagnosticRoutes(parts: ControlParts): Route[] {
             ...server,
             await timed('clock', () => checkClock(clock)),
             ...(key === null ? [] : [key]),
+            ...(login === null ? [] : [login]),
             ...perDestination.flat(),
           ],
         }

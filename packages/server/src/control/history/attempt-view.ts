@@ -1,6 +1,6 @@
 // An attempt as shown in responses, of a delivery or of a test.
 
-import { integer, nullable, number, object, string, time } from '../../api/schema.ts'
+import { array, integer, nullable, number, object, string, time } from '../../api/schema.ts'
 import type { TestAttempt } from '../../delivery/delivery.ts'
 
 const MS = nullable(number())
@@ -40,9 +40,30 @@ export const ATTEMPT_FIELDS = {
       description: 'The HTTP method of a request of an integration; null if the subscription ended without a request, and for a webhook.',
     }),
   ),
+  load: nullable(
+    object(
+      {
+        id: string({ description: 'The id of the load. A load that is repeated keeps it.' }),
+        tables: array(object({ table: string(), rows: integer() }), {
+          description: 'The tables that were loaded, the largest first. At most 200.',
+        }),
+        rows: integer({ description: 'The rows in all tables.' }),
+        bytes: integer({ description: 'As written or sent. 0 for tables that an earlier attempt had loaded already.' }),
+        durationMs: number(),
+      },
+      { description: 'What was loaded into the tables of a warehouse, instead of a request; null for other destinations.' },
+    ),
+  ),
 }
 
 export function attemptView(attempt: TestAttempt, shownUrl: (url: string) => string) {
-  const { url, step } = attempt
-  return { ...attempt, url: shownUrl(url), timings: attempt, subscription: step?.subscription ?? null, method: step?.method ?? null }
+  const { url, step, load } = attempt
+  return {
+    ...attempt,
+    url: shownUrl(url),
+    timings: attempt,
+    subscription: step?.subscription ?? null,
+    method: step?.method ?? null,
+    load: load ?? null,
+  }
 }

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
 import { DELIVERY_FILTERS, DELIVERY_STATES } from '../../api/list-filters.ts'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../../api/schema.ts'
-import { VERSIONED } from '../../destinations/kinds.ts'
+import { kindOf, VERSIONED } from '../../destinations/kinds.ts'
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
@@ -95,6 +95,20 @@ export const DELIVERY_FIELDS = {
         'Why the last attempt of a pending delivery failed, as a stable code; null if there was none, or if the delivery is not pending. A list has it for the attempts whose records fit in 16 MB.',
     }),
   ),
+  waitingFor: nullable(
+    object(
+      {
+        messageId: nullable(
+          string({ description: 'The messageId of that message; null if it was purged, or is of a source that the caller may not see.' }),
+        ),
+        key: nullable(string({ description: 'The key as text; null if the message of this delivery was purged.' })),
+      },
+      {
+        description:
+          'The message that must end before this one is sent, because both have the same key at an ordered destination. Null if the delivery waits for none.',
+      },
+    ),
+  ),
   attemptCount: integer({ description: 'The number of attempts so far.' }),
   replay: boolean({ description: 'Whether this delivery is a replay.' }),
   replayOf: nullable(string({ description: 'If this delivery is a replay, the id of the delivery that it repeats.' })),
@@ -147,6 +161,14 @@ const DELIVERY_DETAIL = object({
     ),
   ),
 })
+const REPLAY_OPTIONS = object({
+  resume: optional(
+    boolean({
+      description:
+        'If true, the delivery must hold a key of an ordered destination. The message is put back at the head of that key, and the key goes on when it is delivered. If it fails again, the key is held again.',
+    }),
+  ),
+})
 const REPLAY_ANSWER = object({
   id: string({ description: 'The id of the new delivery.' }),
   replayOf: string({ description: 'The id of the delivery that it repeats.' }),
@@ -158,6 +180,7 @@ const REPLAY_ERRORS: Record<ReplayRejection, ApiErrorCode> = {
   still_pending: 'delivery_pending',
   message_gone: 'message_gone',
   destination_gone: 'destination_gone',
+  holds_no_key: 'holds_no_key',
 }
 
 export function deliveryRoutes(parts: ControlParts): Route[] {
@@ -209,23 +232,29 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
     route('POST', '/deliveries/:id/replay', {
       summary: 'Replay a delivery',
       access: { role: 'editor', sources: 'limited', subject: 'delivery' },
-      description: 'Sends the message to the destination again, as a new delivery.',
+      description:
+        'Sends the message to the destination again, as a new delivery. At an ordered destination, it is sent outside the order, unless `resume` is true.',
+      body: REPLAY_OPTIONS,
       status: 202,
       answer: REPLAY_ANSWER,
-      errors: Object.values(REPLAY_ERRORS),
-      async handle({ params, actor }) {
+      errors: [...Object.values(REPLAY_ERRORS), 'already_loaded'],
+      async handle({ params, body, actor }) {
         const replayOf = params['id'] ?? ''
         // A delivery never changes its source.
-        const sourceId = (await store.history.delivery(replayOf))?.sourceId
+        const delivery = await store.history.delivery(replayOf)
+        const sourceId = delivery?.sourceId
+        const target = store.configuration().destinations.get(delivery?.destinationId ?? '')
+        if (delivery?.state === 'delivered' && target !== undefined && kindOf(target).place === 'loader')
+          throw new ApiError('already_loaded')
         const audit: Audit<{ deliveryId: string }> = (after) => ({
           actor,
           sources: sourceId === undefined ? null : [sourceId],
           action: 'delivery.replay',
           subject: after?.deliveryId ?? null,
           before: null,
-          after: null,
+          after: body.resume ? { resume: true } : null,
         })
-        const result = await store.replays.replay(replayOf, audit)
+        const result = await store.replays.replay(replayOf, audit, body)
         if (!result.ok) throw new ApiError(REPLAY_ERRORS[result.reason])
         return { id: result.deliveryId, replayOf }
       },

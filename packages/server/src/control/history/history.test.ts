@@ -139,6 +139,7 @@ test('one delivery shows its attempts and its request', async (t) => {
     logs: null,
     subscription: null,
     method: null,
+    load: null,
   })
   assert.deepEqual([request.headers, request.note], [{ 'content-type': 'application/json' }, null])
   // Both were sent in one request, which has the id of the first delivery.
@@ -185,6 +186,13 @@ test('deliveries are found by user and event, and failures grouped by their caus
   assert.equal((await call('GET', `/api/deliveries/causes?state=failed&destinationId=${two}`)).body.data.length, 0)
   assert.equal((await call('GET', '/api/deliveries/causes?state=pending')).status, 400)
   assert.equal((await call('GET', '/api/deliveries/causes?to=2020-01-01')).body.data.length, 0)
+
+  const answers = await call('GET', `/api/deliveries/answers?destinationId=${one}&state=failed`)
+  assert.equal(answers.body.examined, 2)
+  const [answer] = answers.body.data
+  assert.deepEqual([answer.reason, answer.status, answer.sentence, answer.count], ['http_500', 500, answered.sentence, 2])
+  assert.equal((await call('GET', '/api/deliveries/answers?state=failed')).status, 400)
+  assert.deepEqual((await call('GET', '/api/deliveries/answers?destinationId=dst_x&state=failed')).body, { data: [], examined: 0 })
 })
 
 test('a settled delivery is replayed as a new delivery', async (t) => {

@@ -67,7 +67,7 @@ const TIMELINE = array(
     reason: nullable(
       string({
         description:
-          'The reason that the sentence gives, as a stable code: why the message was skipped, why the attempt or the delivery failed, or, for `waiting`, what holds the delivery back: `message_deleted`, `destination_deleted`, `destination_disabled`, `destination_paused` or `breaker_open`. Null if there is none.',
+          'The reason that the sentence gives, as a stable code: why the message was skipped, why the attempt or the delivery failed, or, for `waiting`, what holds the delivery back: `message_deleted`, `destination_deleted`, `destination_disabled`, `destination_paused`, `key_waiting`, `key_held` or `breaker_open`. Null if there is none.',
       }),
     ),
     attemptNumber: nullable(

@@ -7,6 +7,8 @@ export const WITHOUT_ATTEMPT: Readonly<Record<string, string>> = {
   retry_window_over: 'The retry window ended before the message was delivered.',
   destination_deleted: 'The destination was deleted.',
   message_deleted: 'A deletion request deleted the message.',
+  skipped_by_operator: 'Somebody skipped the message, so that later messages with the same key are sent.',
+  order_backlog: 'Too many messages with the same key waited for this one, so it was given up after a failed attempt.',
   message_unreadable: 'The stored message is damaged and cannot be read.',
 }
 

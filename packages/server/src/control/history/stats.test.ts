@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { latencyBucket, latencyName } from '../../store/port/stat-counts.ts'
+import { fromName, latencyBucket, latencyName, OLDEST_SECONDS, PENDING } from '../../store/port/stat-counts.ts'
 import type { StatRow } from '../../store/store.ts'
 import { STILL, startControl } from '../fixtures/start-control.ts'
 
@@ -22,8 +22,19 @@ async function setUp(t: TestContext, flushStats?: () => Promise<void>) {
   return { call, store, sourceId: source.id as string, destinationId: destination.id as string, add }
 }
 
-const NO_INCOMING = { accepted: 0, duplicates: 0, rejected: {}, warnings: {}, suppressed: 0 }
-const NO_OUTGOING = { attempts: 0, delivered: 0, failed: 0, expired: 0, cancelled: 0, retried: 0, latencyMs: null }
+const NO_INCOMING = { accepted: 0, duplicates: 0, rejected: {}, warnings: {}, suppressed: 0, quarantined: 0, skipped: {} }
+const NO_OUTGOING = {
+  owed: 0,
+  attempts: 0,
+  delivered: 0,
+  failed: 0,
+  expired: 0,
+  cancelled: 0,
+  retried: 0,
+  latencyMs: null,
+  pending: 0,
+  oldestPendingMs: 0,
+}
 
 test('the default is the last hour in steps of a minute, with zeros where nothing happened', async (t) => {
   const { call, add } = await setUp(t)
@@ -130,4 +141,71 @@ test('an invalid period, or one with too many points, is rejected with the field
     assert.deepEqual([body.code, body.field], [code, field], query)
   }
   assert.equal((await call('GET', '/api/stats?from=2026-11-13T00:15:00.000Z')).body.data.length, 1_996)
+})
+
+test('one request returns the totals and a short series of every source or destination with counts', async (t) => {
+  const { call, add, sourceId, destinationId } = await setUp(t)
+  await add('source', sourceId, 0, { accepted: 5, 'rejected.a': 1, 'rejected.b': 2, quarantined: 1 })
+  await add('source', sourceId, 2, { accepted: 1 })
+  await add('destination', destinationId, 1, {
+    owed: 4,
+    delivered: 3,
+    retried: 1,
+    failed: 2,
+    [fromName(sourceId)]: 4,
+    [fromName('gone')]: 1,
+  })
+  const from = encodeURIComponent('2026-11-14T09:28:00.000Z')
+  const { body: sources } = await call('GET', `/api/stats/sources?from=${from}`)
+  assert.deepEqual(sources, {
+    data: [
+      {
+        sourceId,
+        accepted: 6,
+        duplicates: 0,
+        rejected: 3,
+        suppressed: 0,
+        quarantined: 1,
+        series: { accepted: [1, 0, 5], rejected: [0, 0, 3] },
+      },
+    ],
+    from: '2026-11-14T09:28:00.000Z',
+    to: '2026-11-14T09:31:00.000Z',
+    step: '1m',
+    next: null,
+  })
+  const { body: destinations } = await call('GET', `/api/stats/destinations?from=${from}`)
+  assert.deepEqual(destinations.data, [
+    {
+      destinationId,
+      owed: 4,
+      delivered: 3,
+      failed: 2,
+      expired: 0,
+      cancelled: 0,
+      retried: 1,
+      owedBySource: { [sourceId]: 4 },
+      series: { delivered: [0, 3, 0], unsuccessful: [0, 3, 0] },
+    },
+  ])
+  const tooLong = await call('GET', `/api/stats/destinations?from=${encodeURIComponent('2026-11-14T06:00:00.000Z')}`)
+  assert.equal(tooLong.status, 400)
+})
+
+test('the latency of each step as a histogram, and the backlog', async (t) => {
+  const { call, add, destinationId } = await setUp(t)
+  await add('destination', destinationId, 0, {
+    [latencyName(latencyBucket(3))]: 4,
+    [latencyName(latencyBucket(20))]: 2,
+    [latencyName(latencyBucket(30))]: 1,
+    [PENDING]: 12,
+    [OLDEST_SECONDS]: 90,
+  })
+  const { body } = await call('GET', `/api/stats?destinationId=${destinationId}&latency=histogram`)
+  const { latencyHistogram, pending, oldestPendingMs } = body.data.at(-1)
+  assert.deepEqual(latencyHistogram, [
+    { upToMs: 4, count: 4 },
+    { upToMs: 32, count: 3 },
+  ])
+  assert.deepEqual([pending, oldestPendingMs], [12, 90_000])
 })

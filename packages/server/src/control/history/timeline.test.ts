@@ -84,6 +84,8 @@ function delivery(about: Partial<DeliveryDetail> = {}): DeliveryDetail {
     state: 'pending',
     reason: null,
     lastReason: null,
+    waitingFor: null,
+    orderPlace: 'accepted',
     attempts: 0,
     replay: false,
     replayOf: null,

@@ -6,7 +6,7 @@ import { isoTime, type Violation } from '@switchyard/protocol'
 import { violationText } from '../../api/violation-text.ts'
 import type { DestinationHealth } from '../../delivery/delivery.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
-import type { DeliveryDetail, FilterRule, MessageTrail, RequestRecord, SkipReason } from '../../store/store.ts'
+import type { DeliveryDetail, FilterRule, MessageTrail, RequestRecord, SkipReason, WaitingFor } from '../../store/store.ts'
 
 export const TIMELINE_KINDS = [
   'received',
@@ -45,7 +45,7 @@ export interface TimelineEntry {
 export interface TimelineContext {
   sourceName: string | null
   /** Undefined if the destination was deleted. */
-  destination: (id: string) => { name: string; enabled: boolean; paused: boolean } | undefined
+  destination: (id: string) => { name: string; enabled: boolean; paused: boolean; order?: object | null } | undefined
   /** Undefined if there was no attempt since the service started. */
   breaker: (destinationId: string) => DestinationHealth['breaker'] | undefined
   /** The subscribe expression that applied when the message was received; null if there was none, or if it is not known. */
@@ -88,6 +88,7 @@ const CANCELLED: Readonly<Record<string, string>> = {
   message_deleted: 'the message was deleted.',
   dropped_by_transformation: 'the transformation dropped the message.',
   no_subscription: 'no subscription of the integration matches the message.',
+  skipped_by_operator: 'somebody skipped it, so that later messages with the same key are sent.',
 }
 /** Reasons of attempts that ended before a request was built. */
 const NOT_SENT = new Set(['mapping_failed', 'transformation_failed', 'dropped_by_transformation', 'no_subscription'])
@@ -202,7 +203,7 @@ function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: Tim
   }
   const origin =
     replayOf === null ? '' : `, as a replay of the delivery ${replayOf}${replayJobId === null ? '' : ` by the job ${replayJobId}`}`
-  const entries = [entry(delivery.owedAtMs, 'owed', `Queued for ${name}${replay ? ` again${origin}` : ''}.`)]
+  const entries = [entry(delivery.owedAtMs, 'owed', `Queued for ${name}${replay ? ` again${origin}` : ''}${placeOf(delivery, about)}.`)]
   for (const [attemptIndex, request] of history.entries()) {
     // The time is the end of the attempt. With its start, the response would come before entries that happened while it was awaited.
     const atMs = request.startedAtMs + Math.round(request.totalMs)
@@ -214,7 +215,7 @@ function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: Tim
   if (state === 'pending') {
     const dueMs = delivery.atMs === null ? null : about.wallMs(delivery.atMs)
     const attemptNumber = delivery.attempts + 1
-    const hold = holdOf(destinationId, name, isPurged, about)
+    const hold = holdOf(delivery, name, isPurged, about)
     const next = `Waiting for attempt ${attemptNumber} to ${name}`
     const due = `${next}, due ${dueMs === null ? 'now' : `at ${isoTime(dueMs)}`}.`
     const sentence = hold === null ? due : hold.reason === 'breaker_open' ? `${next}. ${hold.sentence}` : hold.sentence
@@ -255,7 +256,12 @@ function deadLetterSentence({ deadLetter, withheldFrom }: DeliveryDetail, about:
 }
 
 /** What a pending delivery waits for, other than its time. */
-function holdOf(id: string, name: string, isPurged: boolean, about: TimelineContext): { reason: string; sentence: string } | null {
+function holdOf(
+  { destinationId: id, waitingFor }: DeliveryDetail,
+  name: string,
+  isPurged: boolean,
+  about: TimelineContext,
+): { reason: string; sentence: string } | null {
   const hold = (reason: string, sentence: string) => ({ reason, sentence })
   const destination = about.destination(id)
   if (isPurged)
@@ -268,9 +274,24 @@ function holdOf(id: string, name: string, isPurged: boolean, about: TimelineCont
     return hold('destination_disabled', `On hold: ${name} is disabled. The message is sent when the destination is enabled again.`)
   if (destination.paused)
     return hold('destination_paused', `On hold: ${name} is paused. The message is sent when the destination is resumed.`)
+  if (waitingFor !== null) return { reason: waitingFor.isHeld ? 'key_held' : 'key_waiting', sentence: waitsFor(waitingFor, name) }
   const breaker = about.breaker(id)
   if (breaker !== 'open' && breaker !== 'probing') return null
   return hold('breaker_open', 'The circuit breaker is open, because recent attempts failed: one probe is sent at a time.')
+}
+
+function waitsFor({ messageId, key, isHeld }: WaitingFor, name: string): string {
+  const message = messageId === null ? 'another message' : `the message ${quoted(messageId)}`
+  const same = key === null ? 'which has the same key' : `which has the same key ${quoted(key)}`
+  return isHeld
+    ? `Waits for ${message}, ${same}: its delivery to ${name} failed, and the key is held until somebody resumes or skips it.`
+    : `Waits for ${message}, ${same} and must end first at ${name}.`
+}
+
+/** What a delivery that was created later has to do with the order of an ordered destination. */
+function placeOf({ destinationId, orderPlace }: DeliveryDetail, about: TimelineContext): string {
+  if (about.destination(destinationId)?.order == null || orderPlace === 'accepted') return ''
+  return orderPlace === 'resumed' ? ', at the head of its key' : ', outside the order of its key'
 }
 
 function nameOf({ destination }: TimelineContext, id: string): string {

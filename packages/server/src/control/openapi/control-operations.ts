@@ -43,7 +43,7 @@ export function controlOperations(routes: readonly Route[]): Operation[] {
       ...(route.access === 'public' ? { security: 'none' as const } : { security: 'control' as const, role: route.access.role }),
       parameters: [...pathParameters(route.path), ...queryParameters(route), ...(takesIfMatch(route) ? [IF_MATCH] : [])],
       ...(body === undefined ? {} : { body }),
-      answers: [answerOf(route)],
+      answers: answersOf(route),
       errors: errorsOf(route),
     }
   })
@@ -68,12 +68,25 @@ export function errorsOf(route: Route): ApiErrorCode[] {
   ]
 }
 
-function bodyOf({ method, path, body }: Route): Operation['body'] {
+function bodyOf({ method, path, body, form }: Route): Operation['body'] {
   if (body === undefined) return undefined
   const schema = body.toJsonSchema()
   const example = EXAMPLES[`${method} ${path}`]
   const required = Array.isArray(schema['required']) && schema['required'].length > 0
-  return { type: 'application/json', required, schema, ...(example === undefined ? {} : { example }) }
+  return {
+    type: form ? 'application/x-www-form-urlencoded' : 'application/json',
+    required,
+    schema,
+    ...(example === undefined ? {} : { example }),
+  }
+}
+
+function answersOf(route: Route): Answer[] {
+  if (route.pages === undefined) return [answerOf(route)]
+  return Object.entries(route.pages).map(([status, description]): Answer => {
+    const answer: Answer = { status: Number(status), description }
+    return status === '303' ? answer : Object.assign(answer, { type: 'text/html', schema: { type: 'string' } })
+  })
 }
 
 function answerOf({ status, answer, stream, bytes }: Route): Answer {

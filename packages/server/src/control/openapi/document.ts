@@ -47,6 +47,8 @@ const ERROR: JsonSchema = {
     },
     fields: { type: 'array', items: { type: 'string' }, description: 'All fields that the error is about, only with `secrets_needed`.' },
     destinationId: { type: 'string', description: 'The id of the existing destination, only with `destination_exists`.' },
+    line: { type: ['integer', 'null'], description: 'The line of the query, from 1, only with errors of `POST /api/sql`.' },
+    column: { type: ['integer', 'null'], description: 'The column of the query, from 1, only with errors of `POST /api/sql`.' },
     rejection: {
       type: 'object',
       description:

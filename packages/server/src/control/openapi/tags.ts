@@ -23,6 +23,11 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
     name: 'Catalogue',
     description: 'The integrations that a destination can use: their settings, actions and presets.',
   },
+  warehouse: {
+    name: 'Warehouses',
+    description: 'Installs the package that destinations of the type `warehouse` need, and shows whether it is installed.',
+  },
+  sql: { name: 'SQL', description: 'Queries over the tables of a Parquet lake.' },
   plans: {
     name: 'Tracking plans',
     description:
@@ -57,7 +62,14 @@ const RESOURCES: Readonly<Record<string, Tag>> = {
     description: 'An OAuth application can request access tokens for its sources. It authenticates with its public keys.',
   },
   tokens: { name: 'Control tokens', description: 'Tokens for the control API. A token is shown only once, when it is created.' },
-  login: { name: 'Sessions', description: 'Log in to the dashboard with a control token, and log out.' },
+  login: {
+    name: 'Sessions',
+    description: 'Log in to the dashboard with single sign-on or with a control token, and log out.',
+  },
+  people: {
+    name: 'People',
+    description: 'The people who have logged in with single sign-on, with their roles and sources, which the identity provider decides.',
+  },
   audit: { name: 'Audit log', description: 'Who changed what and when, with the values before and after the change.' },
   ledger: {
     name: 'Ledger and statistics',

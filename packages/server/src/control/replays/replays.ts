@@ -18,8 +18,9 @@ import {
   time,
   withDefault,
 } from '../../api/schema.ts'
+import { kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
-import type { FinalStateName, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason, Store } from '../../store/store.ts'
+import type { Destination, FinalStateName, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason, Store } from '../../store/store.ts'
 import { audited } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
@@ -155,6 +156,7 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       description: 'Sends the selected deliveries again, in the background. With `dryRun`, only counts them and creates no job.',
       body: NEW_REPLAY,
       answer: JOB_OR_COUNT,
+      errors: ['already_loaded'],
       async handle({ body, actor }) {
         const selection = selectionOf(store, body)
         if (body.dryRun) return { dryRun: true, ...(await store.replays.count(selection)) }
@@ -203,6 +205,16 @@ function selectionOf(store: Store, { deliveryIds, includeReplayed, ...filter }: 
   }
   if (destinationId !== undefined && !store.configuration().destinations.has(destinationId))
     throw invalidField('destinationId', 'is not the id of a destination. GET /api/destinations lists all destinations')
+  const { destinations } = store.configuration()
+  const chosen = destinationId === undefined ? [...destinations.values()] : [destinations.get(destinationId) as Destination]
+  // What was delivered to a warehouse is in its tables, and would be in them twice.
+  if (states?.includes('delivered') === true && chosen.some((each) => kindOf(each).place === 'loader'))
+    throw new ApiError('already_loaded', {
+      message:
+        destinationId === undefined
+          ? 'What was delivered to a warehouse is in its tables already. Select the deliveries of one other destination with destinationId.'
+          : 'What was delivered to a warehouse is in its tables already. Leave `delivered` out of `states`.',
+    })
   if (from !== undefined && to !== undefined && to < from) throw invalidField('to', 'must not be before from')
   return {
     destinationId: destinationId ?? null,

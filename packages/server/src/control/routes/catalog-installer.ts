@@ -1,9 +1,9 @@
-// The interface through which the routes install the catalogue.
+// The interface through which the routes install the catalogue and the warehouse package.
 
 /** Installs in the background. app.ts creates it. */
 export interface CatalogInstaller {
   state(): Installation
-  /** Does nothing if the catalogue is installed, or is being installed by this or another process. */
+  /** Does nothing if the package is installed, or is being installed by this or another process. */
   start(): Installation
 }
 

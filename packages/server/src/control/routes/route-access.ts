@@ -32,6 +32,10 @@ export interface RouteAccess {
   subject?: SubjectKind
   /** The subject is a destination, and the caller must have all sources that it serves. */
   whole?: true
+  /** People may use it for what is their own, and a token for itself, whatever their role and sources. The handler checks whose it is. */
+  own?: true
+  /** Fields of the body that need a higher role than the route. */
+  fieldRoles?: Readonly<Record<string, Role>>
   /** The fields of the body that callers below `admin` may send. If left out: all. */
   fields?: readonly string[]
 }

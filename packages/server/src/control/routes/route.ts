@@ -17,6 +17,7 @@ import type { Actor, Configuration, Role, Routing, SegmentContent, SourceScope, 
 import type { Clock } from '../../timing/clock.ts'
 import type { Caller, Access as CallerAccess } from '../access/authorize.ts'
 import type { CatalogInstaller } from './catalog-installer.ts'
+import type { LakeQueries } from './lake-queries.ts'
 import type { OperatorTools } from './operator-tools.ts'
 import type { Access } from './route-access.ts'
 
@@ -41,6 +42,15 @@ export interface Exchange {
   setHeader(name: string, value: string): void
 }
 
+/** The response of a route for browsers. */
+export interface Page {
+  status: 200 | 303 | 400 | 403
+  /** The content; without it, the response is a redirect. */
+  html?: string
+  location?: string
+  contentSecurityPolicy?: string
+}
+
 interface Definition<Body, Query> {
   /** In the imperative, without a full stop: `Create a source`. */
   summary: string
@@ -59,6 +69,10 @@ interface Definition<Body, Query> {
   stream?: true
   /** The response is the content of a file instead of JSON: `handle` returns a stream of bytes. */
   bytes?: true
+  /** The response is for a browser: `handle` returns a Page. Here is what each status means. */
+  pages?: Readonly<Partial<Record<Page['status'], string>>>
+  /** The body is a form instead of JSON. */
+  form?: true
   /** The response is one resource with an ETag. A route that changes or deletes a resource accepts If-Match. */
   tagged?: true
   /** The errors of this route, in addition to those that every route can return (control-operations.ts). */
@@ -103,10 +117,10 @@ export function checkIfMatch({ request }: Exchange, shown: unknown): void {
 }
 
 /** The functions of delivery that the control API calls. */
-export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'preview' | 'choices' | 'describeRequest'>
+export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'retryNow' | 'preview' | 'choices' | 'describeRequest' | 'loadNow'>
 
 /** The functions of alerts that the control API calls. */
-export type ControlAlerts = Pick<Alerts, 'mutesInForce' | 'incidents' | 'incident' | 'openCount' | 'test'> & {
+export type ControlAlerts = Pick<Alerts, 'mutesInForce' | 'incidents' | 'incident' | 'acknowledge' | 'openCount' | 'test'> & {
   settings: Pick<AlertSettings, keyof AlertSettings>
 }
 
@@ -126,6 +140,10 @@ export interface ControlParts {
   catalog?: OpenCatalog | undefined
   operatorTools?: OperatorTools | undefined
   catalogInstaller?: CatalogInstaller | undefined
+  /** Queries over lakes. Without it, they are not possible. */
+  queries?: LakeQueries | undefined
+  /** Without it, warehouses are created as if the package was installed. */
+  warehouseInstaller?: CatalogInstaller | undefined
   live?: Pick<LiveFeed, 'listen'> | undefined
   /** Writes counts that are still in memory to the store, so that statistics include the last seconds. */
   flushStats?: (() => Promise<void>) | undefined

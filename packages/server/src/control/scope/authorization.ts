@@ -50,8 +50,8 @@ export class ScopedRoutes {
 }
 
 /** Throws forbidden. Called before the body is read. */
-export function assertRole({ access }: Route, { role, sources }: Caller): void {
-  if (access === 'public') return
+export function assertRole({ access }: Route, { actor, role, sources }: Caller, id: string): void {
+  if (access === 'public' || (access.own && (actor.type === 'person' || id === actor.id))) return
   if (!hasRole(role, access.role)) throw roleError(access.role, role)
   if (access.sources === 'all' && sources !== 'all')
     throw new ApiError('forbidden', {
@@ -61,12 +61,15 @@ export function assertRole({ access }: Route, { role, sources }: Caller): void {
 
 function roleError(needed: Role, own: Role): ApiError {
   const roles = needed === 'admin' ? 'the role admin' : 'the role editor or admin'
-  return new ApiError('forbidden', { message: `This operation requires ${roles}, but your token has the role ${own}. Ask an admin.` })
+  return new ApiError('forbidden', { message: `This operation requires ${roles}, but you have the role ${own}. Ask an admin.` })
 }
 
 /** Throws forbidden if the body has a field that the role may not send. */
 export function assertFields({ access, body: schema }: Route, { role }: Caller, body: unknown): void {
-  if (access === 'public' || access.fields === undefined || role === 'admin' || typeof body !== 'object' || body === null) return
+  if (access === 'public' || role === 'admin' || typeof body !== 'object' || body === null) return
+  for (const [name, needed] of Object.entries(access.fieldRoles ?? {}))
+    if (Object.hasOwn(body, name) && !hasRole(role, needed)) throw roleError(needed, role)
+  if (access.fields === undefined) return
   const known = (schema as { fields?: Readonly<Record<string, unknown>> } | undefined)?.fields ?? {}
   const { fields } = access
   const refused = Object.keys(body).filter((name) => Object.hasOwn(known, name) && !fields.includes(name))
@@ -84,12 +87,7 @@ export function assertWhole({ access }: Route, own: CallerRoutes, all: CallerRou
 
 /** Whether a caller has all sources that a destination serves. */
 export function isWholeFor({ scope }: CallerRoutes, all: CallerRoutes): (destinationId: string) => boolean {
-  return (destinationId) => {
-    if (scope === null) return true
-    const configuration = all.parts.store.configuration()
-    const destination = configuration.destinations.get(destinationId)
-    return destination !== undefined && scope.isWhole(configuration, destination)
-  }
+  return (destinationId) => scope === null || scope.hasWhole(all.parts.store.configuration(), destinationId)
 }
 
 /** Errors that are the answer even if the subject of the path does not exist. */

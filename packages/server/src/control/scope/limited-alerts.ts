@@ -15,9 +15,7 @@ const COUNTED = { limit: 5_000, cursor: null }
 
 export function limitedAlerts(alerts: ControlAlerts, store: Store, scope: Scope): ControlAlerts {
   function isAboutOwn(subjectId: string | null): boolean {
-    if (subjectId === null) return false
-    const destination = store.configuration().destinations.get(subjectId)
-    return scope.has(subjectId) || (destination !== undefined && scope.isWhole(store.configuration(), destination))
+    return subjectId !== null && (scope.has(subjectId) || scope.hasWhole(store.configuration(), subjectId))
   }
 
   const exists = ({ subject }: Incident): boolean => isAboutOwn(subject.id)
@@ -53,6 +51,10 @@ export function limitedAlerts(alerts: ControlAlerts, store: Store, scope: Scope)
     async incident(id) {
       const found = await alerts.incident(id)
       return found !== undefined && exists(found) ? found : undefined
+    },
+    async acknowledge(id, acknowledged) {
+      const found = await alerts.incident(id)
+      return found !== undefined && exists(found) ? alerts.acknowledge(id, acknowledged) : undefined
     },
     openCount: async () => (await alerts.incidents((incident) => exists(incident) && incident.state === 'open', COUNTED)).data.length,
     test: unreachable('a test of alerts'),

@@ -1,7 +1,8 @@
 // Counts for a caller that is limited to sources: those of its sources, and those of destinations that serve no other source. The counts of a
-// shared destination include deliveries of others, so they are left out.
+// shared destination include deliveries of other sources, so they are left out.
 
 import { ApiError } from '../../errors.ts'
+import { addSubject } from '../../store/port/stat-counts.ts'
 import type { BooksStore, StatPoint, StatQuery, Store } from '../../store/store.ts'
 import { unreachable } from './out-of-reach.ts'
 import type { Scope } from './scope.ts'
@@ -9,10 +10,7 @@ import type { Scope } from './scope.ts'
 export function limitedBooks(store: Store, scope: Scope): BooksStore {
   const { books } = store
 
-  function isWhole(destinationId: string): boolean {
-    const destination = store.configuration().destinations.get(destinationId)
-    return destination !== undefined && scope.isWhole(store.configuration(), destination)
-  }
+  const isWhole = (destinationId: string): boolean => scope.hasWhole(store.configuration(), destinationId)
 
   /** Throws if the destination exists for the caller, but serves other sources, too. */
   function rejectShared(destinationId: string): void {
@@ -64,7 +62,7 @@ function summed(points: readonly StatPoint[]): StatPoint[] {
   const steps = new Map<number, Record<string, number>>()
   for (const { atMs, counts } of points) {
     const sum = steps.get(atMs) ?? {}
-    for (const [name, count] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + count
+    addSubject(sum, counts)
     steps.set(atMs, sum)
   }
   return [...steps].sort(([a], [b]) => a - b).map(([atMs, counts]) => ({ atMs, counts }))

@@ -1,7 +1,7 @@
 // Messages, deliveries and the audit log for a caller that is limited to sources. The store filters its lists; this module adds the filter.
 
 import { withoutText } from '../../store/port/without-deleted.ts'
-import type { DeliveryDetail, HistoryStore, Page, PageRequest } from '../../store/store.ts'
+import type { DeliveryDetail, DeliveryRow, HistoryStore, Page, PageRequest } from '../../store/store.ts'
 import type { Scope } from './scope.ts'
 
 /** For how long an empty page is read on. */
@@ -21,7 +21,11 @@ export function limitedHistory(history: HistoryStore, scope: Scope): HistoryStor
     messages: (filter, first) => notEmpty((page) => history.messages({ ...filter, sourceIds }, page), first),
     message: (id) => history.message(id, sourceIds),
     trails: (id) => history.trails(id, sourceIds),
-    deliveries: (filter, first) => notEmpty((page) => history.deliveries({ ...filter, sourceIds }, page), first),
+    deliveries: (filter, first) =>
+      notEmpty(async (page) => {
+        const { data, next } = await history.deliveries({ ...filter, sourceIds }, page)
+        return { data: data.map((row) => Object.assign(row, { waitingFor: limitedWait(row, scope) })), next }
+      }, first),
     async delivery(id) {
       const found = await history.delivery(id)
       return found !== undefined && scope.has(found.sourceId) ? limitedDelivery(found, scope) : undefined
@@ -42,5 +46,11 @@ function limitedDelivery(detail: DeliveryDetail, scope: Scope): DeliveryDetail {
   const history = detail.history.map((request) =>
     request.gathered === undefined || (isOwn && request === last) ? request : { ...request, ...withoutText(request) },
   )
-  return { ...detail, history, gathered: isOwn ? detail.gathered : null }
+  return { ...detail, waitingFor: limitedWait(detail, scope), history, gathered: isOwn ? detail.gathered : null }
+}
+
+/** The key is in the message of the caller, but the message that it waits for may be of another source. */
+function limitedWait({ waitingFor }: DeliveryRow, scope: Scope): DeliveryRow['waitingFor'] {
+  if (waitingFor === null || (waitingFor.sourceId !== null && scope.has(waitingFor.sourceId))) return waitingFor
+  return { ...waitingFor, messageId: null, sourceId: null }
 }

@@ -7,11 +7,8 @@ import { limitedStore } from './limited-store.ts'
 import type { Scope } from './scope.ts'
 
 export function limitedParts(parts: ControlParts, scope: Scope): ControlParts {
-  const { store, delivery, live, alerts, planFaults } = parts
-  const isWhole = (destinationId: string): boolean => {
-    const destination = store.configuration().destinations.get(destinationId)
-    return destination !== undefined && scope.isWhole(store.configuration(), destination)
-  }
+  const { store, delivery, live, alerts, planFaults, queries } = parts
+  const isWhole = (destinationId: string): boolean => scope.hasWhole(store.configuration(), destinationId)
   return {
     ...parts,
     store: limitedStore(store, scope),
@@ -21,8 +18,14 @@ export function limitedParts(parts: ControlParts, scope: Scope): ControlParts {
       preview: (...args) => delivery.preview(...args),
       choices: (...args) => delivery.choices(...args),
       describeRequest: (...args) => delivery.describeRequest(...args),
+      retryNow: (id) => isWhole(id) && delivery.retryNow(id),
+      loadNow: (id) => (isWhole(id) ? delivery.loadNow(id) : undefined),
     },
     live: live && { listen: (filter, tokenId) => live.listen({ ...filter, sourceIds: scope.sourceIds }, tokenId) },
+    queries: queries && {
+      run: (query) => queries.run(query, scope.sourceIds),
+      tables: (lake) => queries.tables(lake, scope.sourceIds),
+    },
     alerts: alerts && limitedAlerts(alerts, store, scope),
     planFaults: planFaults && ((planId) => (scope.limit(store.configuration()).plans.has(planId) ? planFaults(planId) : [])),
   }

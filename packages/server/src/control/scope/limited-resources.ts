@@ -44,8 +44,9 @@ export function limitedResources(store: Store, scope: Scope): ConfigurationStore
     createOAuthApp: unreachable('creating an OAuth application'),
     updateOAuthApp: unreachable('changing an OAuth application'),
     deleteOAuthApp: unreachable('deleting an OAuth application'),
-    createToken: unreachable('creating a token'),
-    deleteToken: unreachable('deleting a token'),
+    // Only people, for themselves: the route checks the owner and the scope.
+    createToken: (wanted, audit) => resources.createToken(wanted, audit),
+    deleteToken: (id, audit) => resources.deleteToken(id, audit),
     tokenUses: unreachable('the uses of tokens'),
     useToken: unreachable('the use of a token'),
     getSetting: unreachable('a setting of the service'),

@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts'
 import { limitedBooks } from './limited-books.ts'
 import { limitedHistory } from './limited-history.ts'
 import { limitedResources } from './limited-resources.ts'
-import { limitedDeletions, limitedDocuments, limitedQuarantine, limitedReplays } from './limited-topics.ts'
+import { limitedDeletions, limitedDocuments, limitedOrder, limitedQuarantine, limitedReplays } from './limited-topics.ts'
 import { outOfReach, unreachable } from './out-of-reach.ts'
 import type { Scope } from './scope.ts'
 
@@ -24,6 +24,7 @@ export function limitedStore(store: Store, scope: Scope): Store {
     history,
     books: limitedBooks(store, scope),
     quarantine: limitedQuarantine(store, scope),
+    order: limitedOrder(store, scope),
     replays: limitedReplays(store, history, scope),
     deletions: limitedDeletions(store, scope),
     documents: limitedDocuments(store, scope),

@@ -3,7 +3,17 @@
 import { EVENT_COUNTS, EVENT_PROPERTIES, eventKeyPrefix, sourceOfKey } from '../../observe/event-catalog/event-documents.ts'
 import { partsOfKey, VIOLATION, violationsOfPlan } from '../../observe/violations/violation-documents.ts'
 import { resolve } from '../../store/port/from-stored.ts'
-import type { DeletionStore, DocumentStore, HistoryStore, QuarantineStore, ReplayJob, ReplayStore, Store } from '../../store/store.ts'
+import { WAREHOUSE_SCHEMAS, WAREHOUSE_TABLES } from '../../store/port/warehouse-tables.ts'
+import type {
+  DeletionStore,
+  DocumentStore,
+  HistoryStore,
+  OrderStore,
+  QuarantineStore,
+  ReplayJob,
+  ReplayStore,
+  Store,
+} from '../../store/store.ts'
 import { outOfReach, unreachable } from './out-of-reach.ts'
 import type { Scope } from './scope.ts'
 
@@ -26,6 +36,19 @@ export function limitedQuarantine({ quarantine }: Store, scope: Scope): Quaranti
   }
 }
 
+/** The routes are only for callers who have all sources of the destination. A key may have messages of each. */
+export function limitedOrder(store: Store, scope: Scope): OrderStore {
+  const { order } = store
+  const whole = (destinationId: string): string => (scope.hasWhole(store.configuration(), destinationId) ? destinationId : '')
+  return {
+    read: (id, page) => order.read(whole(id), page),
+    counts: (id) => order.counts(whole(id)),
+    crowded: (id, maxWaiting) => order.crowded(whole(id), maxWaiting),
+    skip: (id, ...args) => order.skip(whole(id), ...args),
+    retryNow: (id, ...args) => order.retryNow(whole(id), ...args),
+  }
+}
+
 /** `history` is limited. A job of a limited caller has its sources, and other jobs do not exist for it. */
 export function limitedReplays({ replays }: Store, history: HistoryStore, scope: Scope): ReplayStore {
   const { sourceIds } = scope
@@ -35,8 +58,8 @@ export function limitedReplays({ replays }: Store, history: HistoryStore, scope:
     return job !== undefined && exists(job) ? job : undefined
   }
   return {
-    replay: async (deliveryId, audit) =>
-      (await history.delivery(deliveryId)) === undefined ? { ok: false, reason: 'not_found' } : replays.replay(deliveryId, audit),
+    replay: async (deliveryId, ...args) =>
+      (await history.delivery(deliveryId)) === undefined ? { ok: false, reason: 'not_found' } : replays.replay(deliveryId, ...args),
     count: (selection) => replays.count({ ...selection, sourceIds }),
     create: (job, audit) => replays.create({ ...job, selection: { ...job.selection, sourceIds } }, audit),
     update: async (id, change, audit) =>
@@ -84,6 +107,17 @@ export function limitedDocuments(store: Store, scope: Scope): DocumentStore {
       exists: (key) => plans().has(partsOfKey(key).planId) && scope.has(partsOfKey(key).sourceId),
       prefixes: () => [...plans().keys()].flatMap((planId) => scope.sourceIds.map((sourceId) => violationsOfPlan(planId, sourceId))),
     },
+    get [WAREHOUSE_SCHEMAS]() {
+      return ofDestinations
+    },
+    get [WAREHOUSE_TABLES]() {
+      return ofDestinations
+    },
+  }
+  const ofDestinations = {
+    exists: (key: string): boolean => scope.hasWhole(store.configuration(), key.slice(0, key.indexOf(' '))),
+    prefixes: (): string[] =>
+      [...store.configuration().destinations.keys()].map((id) => `${id} `).filter((key) => ofDestinations.exists(key)),
   }
   const plans = () => scope.limit(store.configuration()).plans
   const kindOf = (kind: string) => kinds[kind] ?? outOfReach(`a document of the kind ${kind}`)

@@ -12,6 +12,8 @@ export interface Scope {
   limit(configuration: Configuration): Configuration
   /** Whether the destination serves sources in scope and no others. Only then may the caller change it, and see what counts all its deliveries. */
   isWhole(configuration: Configuration, destination: Pick<Destination, 'id' | 'sourceIds'>): boolean
+  /** The same for a destination of the configuration. False if it has none with this id. */
+  hasWhole(configuration: Configuration, destinationId: string): boolean
 }
 
 /** The source of messages about the service itself is for callers with all sources. */
@@ -33,6 +35,7 @@ export function createScope(given: readonly string[]): Scope {
       limited.set(configuration, made)
       return made
     },
+    hasWhole: (configuration, destinationId) => hasAll(servedSources(configuration).get(destinationId) ?? []),
     isWhole: (configuration, { id, sourceIds }) => hasAll(new Set([...sourceIds, ...(servedSources(configuration).get(id) ?? [])])),
   }
 }

@@ -133,6 +133,7 @@ test('a request that contained messages of other sources is shown without them, 
   const detail = (parts: readonly string[] | null) =>
     ({
       sourceId: 'src_own',
+      waitingFor: null,
       history: [{ ...request, gathered: { lead: 1, parts: null } }, request, { ...request, gathered: { lead: 1, parts: null } }],
       gathered: parts?.map(part) ?? null,
     }) as unknown as DeliveryDetail

@@ -160,20 +160,23 @@ export class IngestThreads {
     if (this.#isClosing) return
     this.#options.onLost(error)
     const isShort = performance.now() - startedAtMs < SHORT_LIFE_MS
-    this.#pauseMs = isShort ? Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, this.#pauseMs * 2)) : 0
-    this.#openLater()
+    this.#openAfter(isShort ? this.#longerPauseMs : 0)
   }
 
-  #openLater(): void {
+  get #longerPauseMs(): number {
+    return Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, this.#pauseMs * 2))
+  }
+
+  #openAfter(pauseMs: number): void {
+    this.#pauseMs = pauseMs
     const timer = setTimeout(() => {
       this.#opening.delete(timer)
       this.#open().catch((error: Error) => {
         if (this.#isClosing) return
         this.#options.onLost(error)
-        this.#pauseMs = Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, this.#pauseMs * 2))
-        this.#openLater()
+        this.#openAfter(this.#longerPauseMs)
       })
-    }, this.#pauseMs)
+    }, pauseMs)
     this.#opening.add(timer)
   }
 

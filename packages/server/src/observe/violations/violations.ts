@@ -25,6 +25,8 @@ export interface RecentViolations {
   violations: number
   /** The rule that was violated most often; null if it is none of the plan: names of other events come from senders, and this is sent in alerts. */
   planRule: string | null
+  /** When the first of them was found, at the earliest: a kind of violation may have been found long before. */
+  firstMs: number
 }
 
 export interface ViolationOptions {
@@ -110,12 +112,13 @@ export class Violations implements Watcher {
         const query = { prefix: violationsOfPlan(planId), order: 'newest', after, limit: DOCUMENTS_AT_ONCE } as const
         const page = await store.documents.list(VIOLATION, query)
         for (const { key, doc } of page) {
-          const { violation, hours } = doc as ViolationCounts
+          const { violation, hours, firstMs } = doc as ViolationCounts
           const count = sum(countsUntil(hours, hour, 2))
           const { sourceId } = partsOfKey(key)
-          const own = bySource.get(sourceId) ?? { planId, violations: 0, planRule: null, most: 0 }
+          const own = bySource.get(sourceId) ?? { planId, violations: 0, planRule: null, firstMs: Number.POSITIVE_INFINITY, most: 0 }
           if (count === 0) continue
           own.violations += count
+          own.firstMs = Math.min(own.firstMs, firstMs)
           if (violation !== null && count > own.most) {
             own.most = count
             own.planRule = violation.code === 'unplanned_event' ? null : violation.rule

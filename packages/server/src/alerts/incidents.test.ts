@@ -1,0 +1,169 @@
+// The list of incidents: problems that have just begun, current numbers, acknowledgements, and rules that say less than others.
+
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { accept, newDestination, tracks } from '../store/conformance/fixtures.ts'
+import { newStoreLocation, type TestStore } from '../store/fixtures/test-store.ts'
+import { alertsOn, count, newInstallation, START_MS, told } from './fixtures/rig.ts'
+import type { Incident } from './incidents.ts'
+import { MINUTE_MS } from './rules/rule.ts'
+
+async function openStore(t: TestContext): Promise<TestStore> {
+  const place = await newStoreLocation()
+  const store = await place.open()
+  t.after(async () => {
+    await store.close()
+    await place.remove()
+  })
+  return store
+}
+
+const FIRST_PAGE = { limit: 50, cursor: null }
+const fail = (store: TestStore, id: string, minute: number) =>
+  count(store, 'destination', id, START_MS + minute * MINUTE_MS, { attempts: 5, retried: 5 })
+
+async function listed(rig: ReturnType<typeof alertsOn>): Promise<Incident[]> {
+  return (await rig.alerts.incidents(() => true, FIRST_PAGE)).data
+}
+
+suite('a problem that has just begun', () => {
+  test('is listed at once, and becomes the open incident with the same id', async (t) => {
+    const store = await openStore(t)
+    const { shop } = await newInstallation(store)
+    const rig = alertsOn(store, { failureOf: () => ({ reason: 'connection_refused', error: 'Connection refused.' }) })
+    await fail(store, shop.id, 0)
+    await rig.pass(0)
+    const [starting] = await listed(rig)
+    assert.deepEqual([starting?.state, starting?.severity, starting?.details['cause']], ['starting', 'critical', 'Connection refused.'])
+    assert.deepEqual(await told(store), [])
+    assert.equal(await rig.alerts.openCount(), 0)
+    for (let minute = 1; minute <= 6; minute++) {
+      await fail(store, shop.id, minute)
+      await rig.pass(1)
+    }
+    const [open, ...more] = await listed(rig)
+    assert.deepEqual(more, [])
+    assert.deepEqual([open?.id, open?.state, open?.sinceMs], [starting?.id, 'open', starting?.sinceMs])
+    const messages = await told(store)
+    assert.equal(messages.length, 1)
+    const properties = messages[0]?.message['properties'] as { cause: string; severity: string; incidentLink: string }
+    assert.deepEqual(
+      [properties.cause, properties.severity, properties.incidentLink],
+      ['Connection refused.', 'critical', `https://events.example.com/alerts/${open?.id}`],
+    )
+  })
+
+  test('is forgotten if it ends before', async (t) => {
+    const store = await openStore(t)
+    const { shop } = await newInstallation(store)
+    const rig = alertsOn(store)
+    await fail(store, shop.id, 0)
+    await rig.pass(0)
+    assert.equal((await listed(rig)).length, 1)
+    for (let minute = 1; minute < 5; minute++) {
+      await count(store, 'destination', shop.id, START_MS + minute * MINUTE_MS, { delivered: 9 })
+      await rig.pass(1)
+    }
+    assert.deepEqual(
+      (await listed(rig)).filter(({ rule }) => rule === 'destination_failing'),
+      [],
+    )
+    assert.deepEqual(await told(store), [])
+  })
+})
+
+test('an incident shows the current numbers, and how they changed', async (t) => {
+  const store = await openStore(t)
+  const { source, shop } = await newInstallation(store)
+  const rig = alertsOn(store)
+  await accept(store, source.id, tracks(3), [shop.id])
+  for (let minute = 0; minute < 7; minute++) {
+    await fail(store, shop.id, minute)
+    await rig.pass(1)
+  }
+  await accept(store, source.id, tracks(40, 'later'), [shop.id])
+  await rig.pass(1)
+  const incident = (await listed(rig)).find(({ rule }) => rule === 'destination_failing')
+  assert.equal(incident?.details['pending'], 43)
+  assert.match(incident?.message ?? '', /43 deliveries are pending/)
+  assert.match(incident?.openedMessage ?? '', /3 deliveries are pending/)
+  assert.equal(incident?.readings?.at(-1)?.[1], 43)
+  assert.ok((incident?.readings?.length ?? 0) >= 5)
+  assert.ok((incident?.observedAtMs ?? 0) === rig.nowMs)
+})
+
+test('the readings of a long incident cover the whole time, and there are at most 60', async (t) => {
+  const store = await openStore(t)
+  const { shop } = await newInstallation(store)
+  const rig = alertsOn(store)
+  for (let minute = 0; minute < 300; minute++) {
+    await fail(store, shop.id, minute)
+    await rig.pass(1)
+  }
+  const incident = (await listed(rig)).find(({ rule }) => rule === 'destination_failing')
+  const readings = incident?.readings ?? []
+  assert.ok(readings.length <= 60 && readings.length >= 20, String(readings.length))
+  assert.ok((readings[0]?.[0] ?? 0) <= START_MS + 2 * MINUTE_MS)
+  assert.equal(readings.at(-1)?.[0], rig.nowMs)
+})
+
+test('an acknowledged incident stays open, and keeps who acknowledged it', async (t) => {
+  const store = await openStore(t)
+  const { shop } = await newInstallation(store)
+  const rig = alertsOn(store)
+  await fail(store, shop.id, 0)
+  await rig.pass(0)
+  const [starting] = await listed(rig)
+  const by = { id: 'tok_1', name: 'ops' }
+  const acknowledged = { atMs: rig.nowMs, by, name: 'Ada', note: 'looking' }
+  assert.equal((await rig.alerts.acknowledge(starting?.id ?? '', acknowledged))?.after.acknowledged?.name, 'Ada')
+  for (let minute = 1; minute <= 6; minute++) {
+    await fail(store, shop.id, minute)
+    await rig.pass(1)
+  }
+  const [open] = await listed(rig)
+  assert.deepEqual([open?.state, open?.acknowledged], ['open', acknowledged])
+  assert.equal(await rig.alerts.acknowledge('inc_none', acknowledged), undefined)
+})
+
+test('a rule that says less about the same destination opens nothing', async (t) => {
+  const store = await openStore(t)
+  const { source, shop } = await newInstallation(store)
+  await store.resources.updateDestination(shop.id, { sourceIds: [source.id] })
+  await newDestination(store, source.id, { name: 'works' })
+  const rig = alertsOn(store, { nowMs: Date.now() })
+  await accept(store, source.id, tracks(2), [shop.id])
+  await rig.pass(6)
+  const rulesOf = async () => (await listed(rig)).filter(({ state }) => state !== 'closed').map(({ rule }) => rule)
+  assert.deepEqual(await rulesOf(), ['deliveries_delayed'])
+  await count(store, 'destination', shop.id, rig.nowMs, { attempts: 5, retried: 5 })
+  await rig.pass(0)
+  await rig.pass(0)
+  assert.deepEqual(await rulesOf(), ['destination_failing'])
+})
+
+test('deliveries that failed permanently are a warning, and cause no alert unless somebody wants it', async (t) => {
+  const store = await openStore(t)
+  const { shop } = await newInstallation(store)
+  const rig = alertsOn(store)
+  await count(store, 'destination', shop.id, START_MS, { attempts: 9, failed: 2, delivered: 7 })
+  await rig.pass(1)
+  const [incident] = await listed(rig)
+  assert.deepEqual([incident?.rule, incident?.severity, incident?.state], ['deliveries_failed', 'warning', 'open'])
+  assert.deepEqual(await told(store), [])
+  await rig.alerts.settings.change({ rules: { deliveries_failed: { notify: true } } }, rig.nowMs)
+  await rig.pass(1)
+  assert.equal((await told(store)).length, 1)
+})
+
+test('a paused destination with a backlog is a notice', async (t) => {
+  const store = await openStore(t)
+  const { source, shop } = await newInstallation(store)
+  const rig = alertsOn(store)
+  await accept(store, source.id, tracks(4), [shop.id])
+  await store.resources.updateDestination(shop.id, { paused: true })
+  await rig.pass(1)
+  const [incident] = await listed(rig)
+  assert.deepEqual([incident?.rule, incident?.severity], ['destination_stopped', 'notice'])
+  assert.match(incident?.message ?? '', /^Paused: 4 deliveries pending\./)
+})

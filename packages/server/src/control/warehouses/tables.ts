@@ -1,0 +1,115 @@
+// Routes for the tables of a warehouse: what they contain, and loading at once.
+
+import { array, integer, nullable, object, string, time } from '../../api/schema.ts'
+import { kindOf } from '../../destinations/kinds.ts'
+import { ApiError } from '../../errors.ts'
+import { readSchemas, readStats } from '../../store/port/warehouse-tables.ts'
+import type { Destination } from '../../store/store.ts'
+import { recordAction } from '../routes/audit-entries.ts'
+import { found } from '../routes/resource-routes.ts'
+import { type ControlParts, type Route, route } from '../routes/route.ts'
+
+const COUNTS = {
+  count: integer({ description: 'How many values did not fit the column. They are in `_unfit` of their rows.' }),
+  types: array(object({ type: string(), count: integer() }), { description: 'Of which type these values were.' }),
+}
+const TABLES = object({
+  data: array(
+    object(
+      {
+        sourceId: string(),
+        schema: string({ description: 'The schema, or the folder, of the tables of the source.' }),
+        table: string(),
+        columns: array(
+          object({
+            name: string(),
+            type: string({ description: '`boolean`, `bigint`, `double`, `timestamp` or `text`.' }),
+            path: string({ description: 'Where the values are in a message, such as `properties.cart.total`.' }),
+            since: nullable(time({ description: 'When the column was added; null for one that every such table has.' })),
+            unfit: object(COUNTS),
+          }),
+        ),
+        unfit: array(object({ path: string(), type: string(), count: integer() }), {
+          description: 'Values that have no column, for example because the table has as many columns as it may have.',
+        }),
+        rows: integer({ description: 'How many rows were loaded. Rows that were deleted later are not subtracted.' }),
+        lastLoadAt: nullable(time()),
+      },
+      { title: 'WarehouseTable' },
+    ),
+  ),
+  next: nullable(string({ description: 'Always null: the list is complete.' })),
+})
+const LOADING = object({ pending: integer({ description: 'The number of messages that wait or are being loaded.' }) })
+
+export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[] {
+  const warehouse = (id: string | undefined): Destination => {
+    const destination = found({ notFound: 'destination_not_found' }, store.configuration().destinations.get(id ?? ''))
+    if (kindOf(destination).place !== 'loader') throw new ApiError('not_a_warehouse')
+    return destination
+  }
+  return [
+    route('GET', '/destinations/:id/tables', {
+      summary: 'List the tables of a warehouse',
+      description: 'With the columns of each, and how many values did not fit them. Only for warehouses.',
+      access: { role: 'viewer', sources: 'limited', subject: 'destination', whole: true },
+      answer: TABLES,
+      errors: ['destination_not_found', 'not_a_warehouse'],
+      async handle({ params }) {
+        const { id } = warehouse(params['id'])
+        const schemas = await readSchemas(store.documents, id)
+        const data = await Promise.all(schemas.map(async (each) => tablesOf(each, await readStats(store.documents, id, each.sourceId))))
+        return { data: data.flat(), next: null }
+      },
+    }),
+    route('POST', '/destinations/:id/load', {
+      summary: 'Load waiting messages into a warehouse now',
+      description: 'Does not wait until the load has ended. Only for warehouses.',
+      access: { role: 'editor', sources: 'limited', subject: 'destination', whole: true },
+      status: 202,
+      answer: LOADING,
+      errors: ['destination_not_found', 'not_a_warehouse'],
+      async handle({ params, actor }) {
+        const { id, sourceIds } = warehouse(params['id'])
+        await recordAction(store.history, { actor, action: 'destination.load', subject: id, after: {}, sources: sourceIds })
+        delivery.loadNow(id)
+        const rows = await store.books.ledger()
+        return { pending: rows.find(({ destinationId }) => destinationId === id)?.pending ?? 0 }
+      },
+    }),
+  ]
+}
+
+type Schemas = Awaited<ReturnType<typeof readSchemas>>[number]
+type Stats = Awaited<ReturnType<typeof readStats>>
+
+function tablesOf({ sourceId, schema }: Schemas, stats: Stats) {
+  const byTable = new Map(stats.map((each) => [each.table, each]))
+  const columns = new Map(schema.tables.map((table) => [table.table, table.columns]))
+  // The archive has no stored columns, and tables without rows were not committed yet.
+  const names = [...new Set([...columns.keys(), ...byTable.keys()])].sort()
+  return names.map((table) => {
+    const { rows = 0, lastLoadAtMs = null, unfit = [] } = byTable.get(table) ?? {}
+    const own = columns.get(table) ?? []
+    const known = new Set(own.map(({ name }) => name))
+    return {
+      sourceId,
+      schema: schema.name,
+      table,
+      columns: own.map(({ name, type, path, since }) => {
+        const misfits = unfit.filter(({ column }) => column === name)
+        const count = misfits.reduce((sum, each) => sum + each.count, 0)
+        return {
+          name,
+          type,
+          path,
+          since: since === 0 ? null : since,
+          unfit: { count, types: misfits.map((each) => ({ type: each.type, count: each.count })) },
+        }
+      }),
+      unfit: unfit.filter(({ column }) => column === null || !known.has(column)).map(({ path, type, count }) => ({ path, type, count })),
+      rows,
+      lastLoadAt: lastLoadAtMs,
+    }
+  })
+}

@@ -1,0 +1,119 @@
+// Queries over lakes: finds the schemas that a caller may see, and runs the query with the code of the warehouse package, which loads DuckDB in a process of
+// its own. Nothing of it is loaded before the first query.
+
+import { mkdirSync } from 'node:fs'
+import type { WarehouseSettings } from '@switchyard/warehouse'
+import type * as enginesPart from '@switchyard/warehouse/engines'
+import type * as sqlPart from '@switchyard/warehouse/sql'
+import type { SqlFault, SqlRunner } from '@switchyard/warehouse/sql'
+import type { Config } from '../config.ts'
+import type { LakeQueries, LakeQuery, LakeTable } from '../control/routes/lake-queries.ts'
+import { ApiError } from '../errors.ts'
+import { readSchemas, schemasOfSources } from '../store/port/warehouse-tables.ts'
+import type { Destination, Store } from '../store/store.ts'
+import { findPackage, lakeFolder, loadPart, WAREHOUSE, warehouseFolder } from './integrations-package.ts'
+
+type SqlPart = typeof sqlPart
+type EnginesPart = typeof enginesPart
+
+/** It has no stored columns, because they never change. */
+const ARCHIVE = {
+  table: '_messages',
+  columns: ['id', 'type', 'user_id', 'anonymous_id', 'event', 'received_at', 'message'].map((name) => ({
+    name,
+    type: name === 'received_at' ? 'timestamp' : 'text',
+  })),
+}
+
+interface Parts {
+  runner: SqlRunner
+  sql: SqlPart
+  engines: EnginesPart
+}
+
+export class StoredLakeQueries implements LakeQueries {
+  readonly #store: Store
+  readonly #config: Config
+  #parts: Promise<Parts> | null = null
+
+  constructor(store: Store, config: Config) {
+    this.#store = store
+    this.#config = config
+  }
+
+  async run({ lake, query, limit, signal }: LakeQuery, sources: readonly string[] | 'all') {
+    const { runner, sql, engines } = await this.#open()
+    const place = placeOf(lake)
+    const folder = lakeFolder(this.#config)
+    const files = engines.lakeFiles(place, { lakeFolder: folder })
+    const schemas = (await schemasOfSources(this.#store.documents, lake.id)).filter(({ sourceId }) => isIn(sourceId, sources))
+    try {
+      return await runner.run({
+        query,
+        lake: new sql.FolderLake(files, files.place),
+        schemas: schemas.map(({ name }) => name),
+        signal,
+        ...(limit === undefined ? {} : { limits: { rows: limit } }),
+      })
+    } catch (error) {
+      if (error instanceof sql.SqlProblem) throw asApiError(error.fault)
+      throw error
+    } finally {
+      await files.close?.()
+    }
+  }
+
+  async tables(lake: Destination, sources: readonly string[] | 'all'): Promise<LakeTable[]> {
+    const found = await readSchemas(this.#store.documents, lake.id)
+    return found
+      .filter(({ sourceId }) => isIn(sourceId, sources))
+      .flatMap(({ sourceId, schema }) =>
+        [ARCHIVE, ...schema.tables].map(({ table, columns }) => ({
+          sourceId,
+          schema: schema.name,
+          table,
+          columns: columns.map(({ name, type }) => ({ name, type })),
+        })),
+      )
+  }
+
+  async close(): Promise<void> {
+    const parts = await this.#parts?.catch(() => null)
+    parts?.runner.close()
+  }
+
+  async #open(): Promise<Parts> {
+    this.#parts ??= this.#load()
+    // It may be installed in the meantime.
+    this.#parts.catch(() => {
+      this.#parts = null
+    })
+    return this.#parts
+  }
+
+  async #load(): Promise<Parts> {
+    const url = findPackage(WAREHOUSE, warehouseFolder(this.#config))
+    if (url === null) throw new ApiError('not_installed')
+    const folder = lakeFolder(this.#config)
+    if (folder !== null) mkdirSync(folder, { recursive: true })
+    const [sql, engines] = await Promise.all([loadPart<SqlPart>(url, './sql'), loadPart<EnginesPart>(url, './engines')])
+    return { sql, engines, runner: new sql.SqlRunner() }
+  }
+}
+
+function isIn(sourceId: string, sources: readonly string[] | 'all'): boolean {
+  return sources === 'all' || sources.includes(sourceId)
+}
+
+function placeOf(lake: Destination): WarehouseSettings & { engine: 'parquet' } {
+  if (lake.type !== 'warehouse' || lake.warehouse.engine !== 'parquet') throw new ApiError('not_a_lake')
+  if (!lake.warehouse.url.startsWith('file:'))
+    throw new ApiError('not_a_lake', {
+      message: 'Only lakes in folders can be queried. Query the bucket of this lake with DuckDB, or add a lake in a folder.',
+    })
+  return { engine: 'parquet', url: lake.warehouse.url }
+}
+
+function asApiError({ code, message, line, column }: SqlFault): ApiError {
+  return new ApiError(code, { message, line, column })
+}
