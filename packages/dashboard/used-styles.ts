@@ -39,7 +39,7 @@ function reached(sources: string): Set<string> {
   const fileOf = new Map<string, string>()
   for (const [, names = '', path = ''] of index.matchAll(/import \{([^}]*)\} from "(\.[^"]+)"/g))
     for (const name of names.split(',')) fileOf.set((name.split(' as ').at(-1) as string).trim(), join(modules, path))
-  const others = globSync('../{notifications,spotlight,charts,code-highlight}/esm/**/*.mjs', { cwd: dirname(modules) }).map((path) =>
+  const others = globSync('../{notifications,spotlight,code-highlight}/esm/**/*.mjs', { cwd: dirname(modules) }).map((path) =>
     join(dirname(modules), path),
   )
   const files = new Set<string>()

@@ -21,6 +21,7 @@ const view = (path: string, load: () => Promise<{ default: ComponentType<never> 
 export const VIEWS: readonly View[] = [
   view('/', () => import('./pages/overview/overview.tsx')),
   view('/start', () => import('./pages/start/start.tsx')),
+  view('/map', () => import('./pages/map/map.tsx')),
   view('/live', () => import('./pages/live/live.tsx')),
   view('/sources', () => import('./pages/sources/sources.tsx')),
   view('/sources/:id', () => import('./pages/sources/source.tsx')),
@@ -37,6 +38,7 @@ export const VIEWS: readonly View[] = [
   view('/messages/:id', () => import('./pages/messages/message.tsx')),
   view('/deliveries', () => import('./pages/deliveries/deliveries.tsx')),
   view('/deliveries/:id', () => import('./pages/deliveries/delivery.tsx')),
+  view('/sql', () => import('./pages/sql/sql.tsx')),
   view('/replays', () => import('./pages/replays/replays.tsx')),
   view('/replays/:id', () => import('./pages/replays/replay.tsx')),
   view('/alerts', () => import('./pages/alerts/alerts.tsx')),
@@ -57,6 +59,7 @@ export function viewAt(pathname: string): View | undefined {
 /** In the order in which a message passes through. */
 export const NAVIGATION = [
   { path: '/', label: 'Overview', Icon: icons.OverviewIcon },
+  { path: '/map', label: 'Map', Icon: icons.MapIcon },
   { path: '/live', label: 'Live', Icon: icons.LiveIcon },
   { path: '/sources', label: 'Sources', Icon: icons.SourceIcon },
   { path: '/destinations', label: 'Destinations', Icon: icons.DestinationIcon },
@@ -65,6 +68,7 @@ export const NAVIGATION = [
   { path: '/messages', label: 'Messages', Icon: icons.MessageIcon },
   { path: '/deliveries', label: 'Deliveries', Icon: icons.DeliveryIcon },
   { path: '/replays', label: 'Replays', Icon: icons.ReplayIcon },
+  { path: '/sql', label: 'SQL', Icon: icons.SqlIcon },
   { path: '/alerts', label: 'Alerts', Icon: icons.AlertIcon },
   { path: '/deletions', label: 'Deletions', Icon: icons.DeletionIcon },
   { path: '/signature', label: 'Signature checker', Icon: icons.SignatureIcon },

@@ -1,7 +1,8 @@
-// The frame around every page: navigation, search (⌘K), the switch between light and dark, and logging out.
+// The frame around every page: navigation, search (⌘K), the switch between light and dark, and who is logged in.
 
 import {
   ActionIcon,
+  Alert,
   AppShell,
   Badge,
   Burger,
@@ -11,7 +12,6 @@ import {
   NavLink,
   ScrollArea,
   Text,
-  Tooltip,
   UnstyledButton,
   useComputedColorScheme,
   useMantineColorScheme,
@@ -20,14 +20,16 @@ import {
 import { useDisclosure } from '@mantine/hooks'
 import { Suspense } from 'react'
 import { Link, Route, Switch, useLocation } from 'wouter'
-import { call } from './api/client.ts'
 import { ErrorBoundary } from './components/error-boundary.tsx'
-import { DocsIcon, LogoutIcon, MoonIcon, SearchIcon, SunIcon } from './components/icons.tsx'
+import { DocsIcon, MoonIcon, SearchIcon, SunIcon } from './components/icons.tsx'
 import { Empty, Loading, Page } from './components/page.tsx'
-import { SmallButton } from './components/styled.tsx'
+import { SmallButton, Time } from './components/styled.tsx'
+import { type Incident, unattended } from './incidents/incident-text.ts'
+import { useActiveIncidents } from './incidents/use-incidents.ts'
 import { NAVIGATION, VIEWS } from './routes.tsx'
 import { openSearch, Search } from './search.tsx'
 import { useSession } from './session/session.tsx'
+import { UserMenu } from './session/user-menu.tsx'
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false)
@@ -55,6 +57,7 @@ export function Shell() {
       </AppShell.Header>
       <Navigation location={location} onChoose={close} />
       <AppShell.Main id="content" tabIndex={-1}>
+        <OldData />
         <ErrorBoundary at={location}>
           <Suspense fallback={<Loading lines={6} />}>
             <Switch>
@@ -80,7 +83,6 @@ export function Shell() {
 }
 
 function Tools() {
-  const { actor } = useSession()
   return (
     <Group gap={6} wrap="nowrap">
       <SmallButton leftSection={<SearchIcon size={15} />} onClick={openSearch} visibleFrom="xs" rightSection={<Kbd size="xs">⌘K</Kbd>}>
@@ -90,22 +92,14 @@ function Tools() {
         <SearchIcon size={15} />
       </ActionIcon>
       <SchemeButton />
-      <Tooltip label={`Log out (${actor.name})`}>
-        <ActionIcon
-          variant="default"
-          size="md"
-          aria-label="Log out"
-          onClick={() => void call('POST /api/logout').finally(() => window.location.reload())}
-        >
-          <LogoutIcon size={15} />
-        </ActionIcon>
-      </Tooltip>
+      <UserMenu />
     </Group>
   )
 }
 
 function Navigation({ location, onChoose }: { location: string; onChoose: () => void }) {
   const { mayEdit, sources } = useSession()
+  const waiting = unattended(useActiveIncidents(20_000).data?.data ?? [])
   return (
     <AppShell.Navbar p="xs" aria-label="Pages">
       <AppShell.Section grow component={ScrollArea}>
@@ -116,6 +110,7 @@ function Navigation({ location, onChoose }: { location: string; onChoose: () => 
             href={path}
             label={label}
             leftSection={<Icon />}
+            rightSection={path === '/alerts' && waiting.length > 0 ? <IncidentCount incidents={waiting} /> : undefined}
             active={path === '/' ? location === '/' : location.replace('/catalog', '/destinations').startsWith(path)}
             onClick={onChoose}
           />
@@ -135,6 +130,32 @@ function Navigation({ location, onChoose }: { location: string; onChoose: () => 
         )}
       </AppShell.Section>
     </AppShell.Navbar>
+  )
+}
+
+/** Says on every page that what it shows is old, because the service does not answer any more. */
+function OldData() {
+  const { data, error, dataUpdatedAt } = useActiveIncidents(5_000)
+  if (data === undefined || error?.status !== 0) return null
+  return (
+    <Alert color="orange" title="No answer from the service" role="status" mb="md">
+      What you see may be old. Last answer: <Time at={new Date(dataUpdatedAt).toISOString()} relative />.
+    </Alert>
+  )
+}
+
+function IncidentCount({ incidents }: { incidents: readonly Incident[] }) {
+  const isCritical = incidents.some(({ severity }) => severity === 'critical')
+  return (
+    <Badge
+      size="sm"
+      circle
+      variant="filled"
+      color={isCritical ? 'red.9' : 'orange.9'}
+      aria-label={`${incidents.length} that nobody has acknowledged`}
+    >
+      {incidents.length}
+    </Badge>
   )
 }
 

@@ -20,12 +20,15 @@ export class ApiProblem extends Error {
   readonly destinationId: string | null
   /** Why a message is not stored; null if it is not known. The source is null for an unknown write key. */
   readonly rejection: { sourceId: string | null } | null
+  /** The place in a query, from 1. */
+  readonly line: number | null
+  readonly column: number | null
 
   constructor(
     status: number,
     code: string,
     message: string,
-    about: Partial<Pick<ApiProblem, 'field' | 'destinationId' | 'rejection'>> = {},
+    about: Partial<Pick<ApiProblem, 'field' | 'destinationId' | 'rejection' | 'line' | 'column'>> = {},
   ) {
     super(message)
     this.status = status
@@ -33,6 +36,8 @@ export class ApiProblem extends Error {
     this.field = about.field ?? null
     this.destinationId = about.destinationId ?? null
     this.rejection = about.rejection ?? null
+    this.line = about.line ?? null
+    this.column = about.column ?? null
   }
 }
 

@@ -28,6 +28,10 @@ export const FIELDS = {
   retryWindowMs: { min: 1000, max: 1209600000 },
   deadLetter: { min: 1, max: 100, default: null },
   maxInFlight: { min: 1, max: 1000, default: 50 },
+  order: { default: null },
+  'order.by': { min: 1, max: 500, default: 'user' },
+  'order.onFailure': { default: 'skip' },
+  'order.maxWaiting': { min: 100, max: 1000000, default: 10000 },
   includeViolations: { default: false },
   historical: { default: true },
   'filter.types.allow': { max: 1000, default: [] },
@@ -80,12 +84,16 @@ export const FIELDS = {
   'subscriptions[].subscribe': { min: 1, max: 8192 },
   'subscriptions[].enabled': { default: true },
   'subscriptions[].syncMode': { min: 1, max: 100 },
+  'load.everyMs': { min: 1000, max: 86400000, default: 60000 },
+  'load.maxRows': { min: 1, max: 200000, default: 50000 },
+  'load.maxBytes': { min: 65536, max: 67108864, default: 33554432 },
 } as const
 
 /** The timeout of an attempt, by kind of destination. */
 export const TIMEOUT_MS = {
   webhook: { min: 100, max: 5000, default: 5000 },
   integration: { min: 100, max: 30000, default: 30000 },
+  warehouse: { min: 100, max: 600000, default: 600000 },
 } as const
 
 /** Names that no destination can have. */
@@ -138,6 +146,21 @@ export const REASONS = {
   invalid_authentication: 'The tool rejected the credentials in the settings of the integration.',
   no_subscription: 'No subscription of the integration matches the message. Nothing was sent.',
   integration_crashed: 'The integration crashed or hung while it ran. Its requests may have reached the tool.',
+  warehouse_credentials_refused: 'The warehouse refused the credentials of the destination.',
+  warehouse_permission_missing: 'The user of the destination may not write into the warehouse.',
+  warehouse_place_taken: 'The place has tables of another installation or destination.',
+  warehouse_not_found: 'The database, bucket or folder of the warehouse does not exist.',
+  warehouse_read_only: 'The warehouse is read-only.',
+  warehouse_table_changed: 'A table was changed by hand, so that rows no longer fit.',
+  warehouse_disk_full: 'The disk of the warehouse is full.',
+  warehouse_unreachable: 'The warehouse cannot be reached over the network.',
+  warehouse_timed_out: 'The warehouse did not answer in time.',
+  warehouse_file_missing: 'A file of the lake is missing.',
+  warehouse_failed: 'The load failed.',
+  warehouse_not_installed: 'The warehouse package is not installed on this server.',
+  deletion_unfinished: 'The rows of the user are being deleted, and this takes several steps.',
+  already_loaded: 'The message is in the tables already, so it was not loaded again.',
+  loader_lost: 'The process that loads ended or stopped responding. The load is repeated, and each row is in its table once.',
   auth_unavailable: 'The token endpoint did not return an access token.',
   auth_refused: 'The token endpoint refused to issue an access token.',
   internal_error: 'The service could not send the request because of an internal error.',
@@ -146,6 +169,8 @@ export const REASONS = {
   retry_window_over: 'The retry window ended before the message was delivered.',
   destination_deleted: 'The destination was deleted.',
   message_deleted: 'A deletion request deleted the message.',
+  skipped_by_operator: 'Somebody skipped the message, so that later messages with the same key are sent.',
+  order_backlog: 'Too many messages with the same key waited for this one, so it was given up after a failed attempt.',
   message_unreadable: 'The stored message is damaged and cannot be read.',
 } as const
 
@@ -200,6 +225,46 @@ export const STATUS_NAMES = {
   509: 'Bandwidth Limit Exceeded',
   510: 'Not Extended',
   511: 'Network Authentication Required',
+} as const
+
+/** Why a login with single sign-on failed, and what to do. */
+export const LOGIN_PROBLEMS = {
+  unreachable: {
+    message: 'The identity provider does not respond.',
+    advice: 'Check that it is running and that this machine can reach it. Log in with a control token in the meantime.',
+  },
+  certificate_expired: {
+    message: 'The TLS certificate of the identity provider has expired.',
+    advice: 'Renew the certificate of the provider, or check the clock of this machine.',
+  },
+  certificate_invalid: {
+    message: 'The TLS certificate of the identity provider is not trusted.',
+    advice: 'Set NODE_EXTRA_CA_CERTS to a PEM file with the certificate authority of the provider, and restart the service.',
+  },
+  misconfigured: {
+    message: 'The identity provider did not answer as an OpenID Connect provider.',
+    advice: 'Check SWITCHYARD_OIDC_ISSUER: it must be exactly the issuer that the provider names at /.well-known/openid-configuration.',
+  },
+  client_rejected: {
+    message: 'The identity provider rejects the client id or the client secret of this service.',
+    advice: 'Check SWITCHYARD_OIDC_CLIENT_ID and SWITCHYARD_OIDC_CLIENT_SECRET, and the redirect URI that is registered at the provider.',
+  },
+  clock_wrong: {
+    message: 'The identity provider sent a token that is expired or not valid yet.',
+    advice: 'The clock of the provider or of this machine is wrong: synchronize both with NTP.',
+  },
+  signature_invalid: {
+    message: 'The signature of a token of the identity provider is not valid.',
+    advice: 'If the provider has just changed its keys, log in again. Otherwise check that nothing between the service and the provider changes its answers.',
+  },
+  token_invalid: {
+    message: 'The identity provider sent a token that is not meant for this service.',
+    advice: 'Check SWITCHYARD_OIDC_ISSUER and SWITCHYARD_OIDC_CLIENT_ID.',
+  },
+  login_refused: {
+    message: 'The identity provider refused the login.',
+    advice: 'If you did not cancel it yourself, ask who runs the identity provider whether you may use this application.',
+  },
 } as const
 
 /** Why the tracking API rejected a call. */

@@ -11,11 +11,13 @@ const CodeMirror = lazy(() => import('./code-mirror.tsx'))
 export interface CodeEditorProps {
   label: string
   description?: string
-  language: 'javascript' | 'json' | 'yaml'
+  language: 'javascript' | 'json' | 'yaml' | 'sql'
   value: string
   onChange: (value: string) => void
   problems: readonly CodeProblem[]
   isReadOnly?: boolean
+  /** What is offered while a word is typed. */
+  completions?: readonly { label: string; type: string }[]
 }
 
 export function CodeEditor({ label, description, ...editor }: CodeEditorProps) {

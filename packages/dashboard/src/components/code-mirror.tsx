@@ -1,7 +1,14 @@
 // The editor itself: CodeMirror 6 with the extensions that this dashboard needs. Loaded lazily by code-editor.tsx, which is the only file
 // that may import it. The styles that CodeMirror creates at run time carry the nonce of the page; colours follow the theme by themselves.
 
-import { closeBrackets, closeBracketsKeymap } from '@codemirror/autocomplete'
+import {
+  autocompletion,
+  type Completion,
+  type CompletionContext,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
 import { javascript } from '@codemirror/lang-javascript'
 import { json } from '@codemirror/lang-json'
@@ -90,23 +97,68 @@ const YAML = StreamLanguage.define<null>({
   },
 })
 
+const WORDS =
+  'all and any as asc between by case cast count cross date_trunc day desc distinct else end except exists false filter from full group having ilike in inner interval is join left like limit max min not null offset on or order outer over partition qualify right select sum then true union unnest using values when where with'
+const SQL_WORDS: ReadonlySet<string> = new Set(WORDS.split(' '))
+
+/** Colours for words, texts, numbers and comments. A full grammar of SQL would be a further package. */
+const SQL = StreamLanguage.define<{ isComment: boolean }>({
+  name: 'sql',
+  startState: () => ({ isComment: false }),
+  token(stream, state) {
+    if (state.isComment) {
+      if (stream.match(/^.*?\*\//)) state.isComment = false
+      else stream.skipToEnd()
+      return 'comment'
+    }
+    if (stream.eatSpace()) return null
+    if (stream.match(/^--.*/)) return 'comment'
+    if (stream.match('/*')) {
+      state.isComment = true
+      return 'comment'
+    }
+    if (stream.match(/^'(?:[^']|'')*'?/)) return 'string'
+    if (stream.match(/^"(?:[^"]|"")*"?/)) return 'propertyName'
+    if (stream.match(/^\d+(?:\.\d+)?/)) return 'number'
+    const word = stream.match(/^[\p{L}_][\p{L}\p{N}_]*/u)
+    if (Array.isArray(word)) return SQL_WORDS.has(word[0].toLowerCase()) ? 'keyword' : null
+    stream.next()
+    return null
+  },
+})
+const SQL_COMPLETIONS: readonly Completion[] = [...SQL_WORDS].map((label) => ({ label, type: 'keyword' }))
+
 interface CodeMirrorProps {
   label: string
   /** The id of the element that says how to leave the editor. */
   hintId: string
-  language: 'javascript' | 'json' | 'yaml'
+  language: 'javascript' | 'json' | 'yaml' | 'sql'
   value: string
   onChange: (value: string) => void
   problems: readonly CodeProblem[]
   isReadOnly?: boolean
+  completions?: readonly Completion[]
 }
 
-export default function CodeMirror({ label, hintId, language, value, onChange, problems, isReadOnly = false }: CodeMirrorProps) {
+const KEYS = [...closeBracketsKeymap, ...completionKeymap, ...defaultKeymap, ...historyKeymap]
+
+export default function CodeMirror({
+  label,
+  hintId,
+  language,
+  value,
+  onChange,
+  problems,
+  isReadOnly = false,
+  completions,
+}: CodeMirrorProps) {
   const place = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
   const change = useRef(onChange)
   change.current = onChange
   const first = useRef(value)
+  const offered = useRef(completions)
+  offered.current = completions
 
   useEffect(() => {
     const editor = new EditorView({
@@ -134,10 +186,10 @@ export default function CodeMirror({ label, hintId, language, value, onChange, p
         indentOnInput(),
         bracketMatching(),
         closeBrackets(),
-        language === 'json' ? json() : language === 'yaml' ? YAML : javascript(),
+        languageOf(language, () => offered.current ?? []),
         syntaxHighlighting(HIGHLIGHTING),
         LOOK,
-        keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...(isReadOnly ? [] : [indentWithTab])]),
+        keymap.of([...KEYS, ...(isReadOnly ? [] : [indentWithTab])]),
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return
           first.current = update.state.doc.toString()
@@ -169,6 +221,17 @@ export default function CodeMirror({ label, hintId, language, value, onChange, p
   }, [problems])
 
   return <div ref={place} />
+}
+
+function languageOf(language: CodeMirrorProps['language'], offered: () => readonly Completion[]) {
+  if (language === 'sql') return [autocompletion({ override: [(context) => completed(context, offered())] }), SQL]
+  return language === 'json' ? json() : language === 'yaml' ? YAML : javascript()
+}
+
+function completed(context: CompletionContext, own: readonly Completion[]) {
+  const word = context.matchBefore(/[\p{L}\p{N}_."]+/u)
+  if (word === null && !context.explicit) return null
+  return { from: word?.from ?? context.pos, options: [...own, ...SQL_COMPLETIONS], validFor: /^[\p{L}\p{N}_."]*$/u }
 }
 
 /** From the column to the end of its line, or the whole line if there is no column. A position beyond the end is put at the end. */

@@ -59,7 +59,7 @@ export function ExplainedButton({ name, why, onClick, ...props }: ExplainedButto
 }
 
 /** A button that leads to another page. */
-export function LinkButton({ to, ...props }: ButtonProps & { to: string; children: ReactNode }) {
+export function LinkButton({ to, ...props }: ButtonProps & { to: string; onClick?: () => void; children: ReactNode }) {
   return <Button component={Link} href={to} variant="default" {...props} />
 }
 

@@ -2,13 +2,14 @@
 
 import { Button, List, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApi, useChange } from '../api/queries.ts'
 import { ConfirmDialog, type ConfirmDialogProps } from '../components/confirm-dialog.tsx'
 import { DeletionIcon, PauseIcon, PlayIcon, PowerIcon, StopIcon } from '../components/icons.tsx'
-import { SecondaryButton, Strong } from '../components/styled.tsx'
+import { DangerButton, SecondaryButton, Strong } from '../components/styled.tsx'
 import { plural } from '../text/format.ts'
+import { useSearchState } from '../url/url-state.ts'
 import { holdOf } from './destination-status.ts'
 import type { Destination } from './kind.ts'
 import { BAD } from './status-view.tsx'
@@ -20,6 +21,8 @@ type Asked = 'pause' | 'disable' | 'delete'
 
 export function DestinationActions({ destination }: { destination: Destination }) {
   const { id, name, enabled, paused } = destination
+  const [params, changeSearch] = useSearchState()
+  const wanted = params.get('ask')
   const [asked, setAsked] = useState<Asked | null>(null)
   const ledger = useApi('GET /api/ledger', { enabled: asked !== null, everyMs: 5_000 })
   const change = useChangeDestination()
@@ -40,6 +43,13 @@ export function DestinationActions({ destination }: { destination: Destination }
       },
     )
   }
+
+  // The search leads here with what it was asked for. Following a link only opens the question.
+  useEffect(() => {
+    if (wanted === null) return
+    changeSearch({ ask: null }, { replace: true })
+    if (wanted === 'pause' || wanted === 'disable') setAsked(wanted)
+  }, [wanted, changeSearch])
 
   return (
     <>
@@ -66,9 +76,9 @@ export function DestinationActions({ destination }: { destination: Destination }
           Enable
         </Button>
       )}
-      <SecondaryButton leftSection={<DeletionIcon size={16} />} onClick={() => setAsked('delete')}>
+      <DangerButton leftSection={<DeletionIcon size={16} />} onClick={() => setAsked('delete')}>
         Delete
-      </SecondaryButton>
+      </DangerButton>
       <PauseDialog {...dialog('pause')} onConfirm={hold({ paused: true })} />
       <DisableDialog {...dialog('disable')} onConfirm={hold({ enabled: false })} />
       <DeleteDialog {...dialog('delete')} problem={ledger.error?.message ?? null} />

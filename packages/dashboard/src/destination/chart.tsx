@@ -1,138 +1,142 @@
-// Charts of a destination's outcomes and attempt latency over time. In a file of its own because the chart library is large.
+// Charts of a destination over time: throughput, success, backlog, the age of the oldest delivery, and the latency as a heat map.
 
-import { ParamSegments } from '../components/inputs.tsx'
-import '@mantine/charts/styles.css'
-import { BarChart, LineChart } from '@mantine/charts'
-import { Group, Paper, SimpleGrid, Stack } from '@mantine/core'
-import { type Answer, useApi } from '../api/queries.ts'
-import { Loaded } from '../components/page.tsx'
-import { SectionTitle, SmallNote, Strong } from '../components/styled.tsx'
-import { count, duration } from '../text/format.ts'
-import { useSearchState } from '../url/url-state.ts'
+import { Box, SimpleGrid, Stack } from '@mantine/core'
+import { useApi } from '../api/queries.ts'
+import { type HeatRow, perText, type TimeChartProps } from '../components/charts/chart-text.ts'
+import { useMarkers } from '../components/charts/markers.ts'
+import { PeriodChoice, usePeriod } from '../components/charts/period-choice.tsx'
+import { type Period, type Point, type Slot, STEP_MS, slotsOf, span, totalsOf } from '../components/charts/periods.ts'
+import { TimeChart } from '../components/charts/time-chart.tsx'
+import { Heading, Loaded } from '../components/page.tsx'
+import { count, duration, share } from '../text/format.ts'
 
-/** Each range has 60 steps, except for the week. */
-const RANGES = {
-  '1h': { label: '1 hour', step: '1m', steps: 60, stepMs: 60_000 },
-  '5h': { label: '5 hours', step: '5m', steps: 60, stepMs: 300_000 },
-  '7d': { label: '7 days', step: '1h', steps: 168, stepMs: 3_600_000 },
-} as const
-type Range = keyof typeof RANGES
-const RANGE_OPTIONS = Object.entries(RANGES).map(([value, { label }]) => ({ value, label }))
-
-type Point = Answer<'GET /api/stats'>['data'][number]
-
-const OUTCOMES = [
-  { name: 'delivered', color: 'teal.6' },
-  { name: 'retried', color: 'yellow.6' },
-  { name: 'failed', color: 'red.6' },
-  { name: 'expired', color: 'orange.7' },
-]
 const LATENCIES = [
-  { name: 'p50', color: 'teal.6' },
-  { name: 'p95', color: 'blue.6' },
-  { name: 'p99', color: 'grape.6' },
-]
+  { name: 'p50', color: 'teal.7' },
+  { name: 'p95', color: 'orange.6' },
+  { name: 'p99', color: 'red.6' },
+] as const
 
 export default function DestinationChart({ id }: { id: string }) {
-  const [params] = useSearchState()
-  const asked = params.get('range') ?? ''
-  const range: Range = asked in RANGES ? (asked as Range) : '1h'
-  const { step, steps, stepMs } = RANGES[range]
-  // Aligned to a step, so that the query stays the same until the next step.
-  const from = range === '7d' ? new Date((Math.floor(Date.now() / stepMs) - steps + 1) * stepMs).toISOString() : undefined
+  const period = usePeriod()
+  const { before: _, ...within } = span(period, Date.now())
   const stats = useApi('GET /api/stats', {
-    query: { destinationId: id, step, ...(from === undefined ? {} : { from }) },
-    everyMs: 10_000,
+    query: { destinationId: id, step: period.step, latency: 'histogram', ...within },
+    everyMs: period.everyMs,
     keep: true,
   })
+  const markers = useMarkers(within, { destinationId: id })
   return (
-    <Stack gap="sm">
-      <Group justify="space-between">
-        <SectionTitle>Outcomes and latency</SectionTitle>
-        <ParamSegments param="range" fallback="1h" options={RANGE_OPTIONS} isReplacing size="xs" aria-label="Period" />
-      </Group>
-      <Loaded query={stats} lines={5}>
-        {({ data }) => (
-          <SimpleGrid cols={{ base: 1, md: 2 }}>
-            <Outcomes points={data} range={range} />
-            <Latencies points={data} range={range} />
-          </SimpleGrid>
-        )}
+    <Stack gap="sm" component="section">
+      <Heading title="Over time" order={2} size="h4" actions={<PeriodChoice />} />
+      <Loaded query={stats} lines={8}>
+        {({ data }) => <Charts points={data} period={period} common={{ markers, empty: `Nothing in the last ${period.words}` }} />}
       </Loaded>
     </Stack>
   )
 }
 
-function labelOf(at: string, range: Range): string {
-  const date = new Date(at)
-  return range === '7d'
-    ? date.toLocaleString(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit', hour12: false })
-    : date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hour12: false })
+interface ChartsProps {
+  points: readonly Point[]
+  period: Period
+  common: Pick<TimeChartProps, 'markers' | 'empty'>
 }
 
-function Outcomes({ points, range }: { points: readonly Point[]; range: Range }) {
-  const sum = (name: 'delivered' | 'retried' | 'failed' | 'expired'): number =>
-    points.reduce((total, point) => total + (point[name] ?? 0), 0)
-  const summary = `${count(sum('delivered'))} delivered · ${count(sum('retried'))} retried · ${count(sum('failed'))} failed · ${count(sum('expired'))} expired`
+function Charts({ points, period, common }: ChartsProps) {
+  const slots = slotsOf(points, STEP_MS[period.step], period.barOf)
+  const totals = slots.map(({ rows }) => totalsOf(rows))
+  const pick = (name: 'delivered' | 'retried' | 'failed' | 'expired') => totals.map((total) => total[name])
+  const attempts = slots.map(({ rows }) => rows.reduce((sum, { attempts: own = 0 }) => sum + own, 0))
+  const success = totals.map(({ delivered, retried, failed, expired }, at) =>
+    (attempts[at] as number) + delivered === 0 ? null : delivered / Math.max(1, delivered + retried + failed + expired),
+  )
+  const per = perText(slots)
   return (
-    <Paper withBorder p="sm" miw={0}>
-      <Strong>Outcomes</Strong>
-      <SmallNote mb="xs">{summary}</SmallNote>
-      <div role="img" aria-label={`Outcomes over time: ${summary}`}>
-        <BarChart
-          h={190}
-          data={points.map(({ at, delivered, retried, failed, expired }) => ({
-            at: labelOf(at, range),
-            delivered,
-            retried,
-            failed,
-            expired,
-          }))}
-          dataKey="at"
-          type="stacked"
-          series={OUTCOMES}
-          withLegend
-          legendProps={{ itemSorter: null }}
-          valueFormatter={count}
-          tickLine="none"
-          gridAxis="x"
-          barChartProps={{ accessibilityLayer: false }}
-        />
-      </div>
-    </Paper>
+    <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
+      <TimeChart
+        {...common}
+        title="Throughput"
+        unit={`deliveries ${per}`}
+        slots={slots}
+        format={count}
+        series={[
+          { label: 'Delivered', color: 'teal.6', values: pick('delivered') },
+          { label: 'Retried', color: 'yellow.6', values: pick('retried') },
+          { label: 'Failed', color: 'red.6', values: pick('failed') },
+          { label: 'Expired', color: 'orange.7', values: pick('expired') },
+        ]}
+      />
+      <TimeChart
+        {...common}
+        title="Success"
+        unit="share of outcomes that are deliveries"
+        slots={slots}
+        format={share}
+        isWhole={false}
+        maximum={1}
+        series={[{ label: 'Success', color: 'teal.6', values: success, isLine: true }]}
+      />
+      <TimeChart
+        {...common}
+        title="Backlog"
+        unit="most pending deliveries"
+        slots={slots}
+        format={count}
+        series={[{ label: 'Pending', color: 'blue.6', values: slots.map(largest('pending')) }]}
+      />
+      <TimeChart
+        {...common}
+        title="Oldest delivery"
+        unit="age of the oldest pending delivery"
+        slots={slots}
+        format={duration}
+        isWhole={false}
+        series={[{ label: 'Age', color: 'grape.6', values: slots.map(largest('oldestPendingMs')) }]}
+      />
+      <Box style={{ gridColumn: '1 / -1' }} miw={0}>
+        <Latency slots={slots} common={common} />
+      </Box>
+    </SimpleGrid>
   )
 }
 
-function Latencies({ points, range }: { points: readonly Point[]; range: Range }) {
-  const last = points.findLast(({ latencyMs }) => latencyMs != null)?.latencyMs
-  const summary =
-    last == null
-      ? 'no attempts in this period'
-      : `latest: p50 ${duration(last.p50)} · p95 ${duration(last.p95)} · p99 ${duration(last.p99)}`
+function Latency({ slots, common }: { slots: readonly Slot<Point>[]; common: ChartsProps['common'] }) {
+  const heat = heatOf(slots)
   return (
-    <Paper withBorder p="sm" miw={0}>
-      <Strong>Attempt latency</Strong>
-      <SmallNote mb="xs">{summary}</SmallNote>
-      <div role="img" aria-label={`Latency over time: ${summary}`}>
-        <LineChart
-          h={190}
-          data={points.map(({ at, latencyMs }) => ({
-            at: labelOf(at, range),
-            p50: latencyMs?.p50,
-            p95: latencyMs?.p95,
-            p99: latencyMs?.p99,
-          }))}
-          dataKey="at"
-          series={LATENCIES}
-          withLegend
-          withDots={points.filter(({ latencyMs }) => latencyMs != null).length < 3}
-          curveType="linear"
-          valueFormatter={duration}
-          tickLine="none"
-          gridAxis="x"
-          lineChartProps={{ accessibilityLayer: false }}
-        />
-      </div>
-    </Paper>
+    <TimeChart
+      {...common}
+      title="Latency"
+      unit="of attempts that were answered"
+      slots={slots}
+      heat={heat}
+      format={duration}
+      isWhole={false}
+      empty="No attempt was answered in this period"
+      series={LATENCIES.map(({ name, color }) => ({ label: name, color, isLine: true, values: slots.map(latencyAt(name)) }))}
+    />
   )
+}
+
+const largest =
+  (name: 'pending' | 'oldestPendingMs') =>
+  ({ rows }: Slot<Point>): number =>
+    Math.max(0, ...rows.map((row) => row[name] ?? 0))
+
+/** Of the steps of a bar, the one with the most attempts: percentiles cannot be added up. */
+const latencyAt =
+  (name: 'p50' | 'p95' | 'p99') =>
+  ({ rows }: Slot<Point>): number | null => {
+    const measured = rows.filter(({ latencyMs }) => latencyMs != null).sort((a, b) => (b.attempts ?? 0) - (a.attempts ?? 0))
+    return measured[0]?.latencyMs?.[name] ?? null
+  }
+
+function heatOf(slots: readonly Slot<Point>[]): HeatRow[] {
+  const rows = new Map<number, number[]>()
+  for (const [at, { rows: points }] of slots.entries())
+    for (const { latencyHistogram = [] } of points)
+      for (const { upToMs, count: own } of latencyHistogram) {
+        const counts = rows.get(upToMs) ?? slots.map(() => 0)
+        counts[at] = (counts[at] as number) + own
+        rows.set(upToMs, counts)
+      }
+  return Array.from(rows, ([upTo, counts]) => ({ upTo, counts })).sort((a, b) => a.upTo - b.upTo)
 }

@@ -3,7 +3,15 @@ import { test } from 'node:test'
 import { byUrgency, holdOf, type StatusHealth, type StatusName, statusOf } from './destination-status.ts'
 
 const NOW = Date.parse('2026-11-15T12:00:00.000Z')
-const HEALTH: StatusHealth = { breaker: 'closed', success: 1, pending: 0, oldestPendingAt: null, held: null }
+const HEALTH: StatusHealth = {
+  breaker: 'closed',
+  success: 1,
+  pending: 0,
+  oldestPendingAt: null,
+  held: null,
+  openSince: null,
+  failure: null,
+}
 const nameOf = (health: Partial<StatusHealth>, settings = {}): string =>
   statusOf({ enabled: true, paused: false, sourceIds: ['src_1'], ...settings }, { ...HEALTH, ...health }, NOW).name
 
@@ -23,6 +31,18 @@ test('names the status of a destination', () => {
   assert.equal(nameOf({ breaker: 'open' }, { paused: true }), 'paused')
   assert.equal(nameOf({ pending: 1, oldestPendingAt: '2026-11-15T10:59:00.000Z' }, { paused: true }), 'paused')
   assert.equal(nameOf({}, { enabled: false, paused: true }), 'disabled', 'disabled wins: new messages skip the destination')
+})
+
+test('says why a destination fails before anything else', () => {
+  const failure = { reason: 'connection_refused', error: 'Connection refused.' }
+  const summary = (health: Partial<StatusHealth>): string =>
+    statusOf({ enabled: true, paused: false, sourceIds: ['src_1'] }, { ...HEALTH, ...health }, NOW).summary
+  const open = { breaker: 'open', openSince: '2026-11-15T11:48:00.000Z' } as const
+  assert.equal(summary({ ...open, failure }), 'Connection refused. Failing for 12 min. One delivery is tried at a time.')
+  assert.equal(summary({ ...open, breaker: 'probing', failure }), 'Connection refused. Failing for 12 min. One delivery is being tried.')
+  assert.equal(summary(open), 'Attempts have failed for 12 min. One delivery is tried at a time.', 'another node made the attempt')
+  assert.equal(summary({ success: 0.5, failure }), 'Less than 95% of recent attempts succeeded. The latest failure: Connection refused.')
+  assert.equal(summary({ success: 0.5 }), 'Less than 95% of recent attempts succeeded.')
 })
 
 test('says that new messages skip a disabled destination and are queued for a paused one', () => {

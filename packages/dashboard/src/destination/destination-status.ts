@@ -1,5 +1,7 @@
 // The status of a destination: a name with a colour, a sentence, and an order by urgency. Pure.
 
+import { duration } from '../text/format.ts'
+
 /** Most urgent first. */
 export const STATUS_NAMES = ['held', 'failing', 'degraded', 'behind', 'no source', 'paused', 'disabled', 'idle', 'healthy'] as const
 export type StatusName = (typeof STATUS_NAMES)[number]
@@ -48,6 +50,10 @@ export interface StatusHealth {
   oldestPendingAt: string | null
   /** Why the service holds deliveries back by itself; null if it does not. */
   held: string | null
+  /** When the circuit breaker opened. */
+  openSince: string | null
+  /** Why the latest attempt failed; null if it succeeded, or if another node made it. */
+  failure: { reason: string; error: string } | null
 }
 
 /** Below this share of successful recent attempts, a destination is degraded. */
@@ -57,7 +63,7 @@ const BEHIND_MS = 3_600_000
 
 export function statusOf(
   { enabled, paused, sourceIds }: StatusSettings,
-  { breaker, success, pending, oldestPendingAt, held: misfit }: StatusHealth,
+  { breaker, success, pending, oldestPendingAt, held: misfit, openSince, failure }: StatusHealth,
   nowMs: number,
 ): Status {
   const held = pending > 0 ? 'Pending deliveries are held' : 'No deliveries are pending'
@@ -66,14 +72,25 @@ export function statusOf(
   if (hold === 'paused') return status('paused', `Paused. ${held}; new messages are queued until you resume it.`)
   if (misfit !== null)
     return status('held', `Does not fit the installed version of its integration: ${misfit} Deliveries stay pending until it fits.`)
-  if (breaker === 'probing') return status('failing', 'Circuit breaker open: recent attempts failed. A probe is in flight.')
-  if (breaker === 'open') return status('failing', 'Circuit breaker open: recent attempts failed. Sending one probe at a time.')
-  if (success !== null && success < MIN_SUCCESS) return status('degraded', 'Less than 95% of recent attempts succeeded.')
+  if (breaker !== 'closed') {
+    const cause = failingText({ openSince, failure }, nowMs)
+    return status('failing', `${cause} ${breaker === 'probing' ? 'One delivery is being tried.' : 'One delivery is tried at a time.'}`)
+  }
+  if (success !== null && success < MIN_SUCCESS) {
+    const latest = failure === null ? '' : ` The latest failure: ${failure.error}`
+    return status('degraded', `Less than 95% of recent attempts succeeded.${latest}`)
+  }
   if (oldestPendingAt !== null && nowMs - Date.parse(oldestPendingAt) > BEHIND_MS)
     return status('behind', 'The oldest pending delivery is more than an hour old.')
   if (sourceIds.length === 0) return status('no source', 'No source sends to this destination. Choose one in its settings.')
   if (success === null) return status('idle', 'No attempts since the service started.')
   return status('healthy', 'Recent attempts succeeded.')
+}
+
+/** The cause first, then since when. */
+export function failingText({ openSince, failure }: Pick<StatusHealth, 'openSince' | 'failure'>, nowMs: number): string {
+  const since = openSince === null ? '' : ` for ${duration(Math.max(1_000, Math.floor((nowMs - Date.parse(openSince)) / 1_000) * 1_000))}`
+  return failure === null ? `Attempts have failed${since}.` : `${failure.error} Failing${since}.`
 }
 
 function status(name: StatusName, summary: string): Status {

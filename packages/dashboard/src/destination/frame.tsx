@@ -6,13 +6,16 @@ import { useApi } from '../api/queries.ts'
 import { Copyable } from '../components/copyable.tsx'
 import { Loaded, Loading, Page } from '../components/page.tsx'
 import { Note } from '../components/styled.tsx'
-import { useMayEdit } from '../session/session.tsx'
+import { IncidentsAbout } from '../incidents/incidents-about.tsx'
+import { SHARED } from '../session/needs-role.tsx'
+import { useMayEdit, useSession } from '../session/session.tsx'
 import { capitalized } from '../text/format.ts'
 import { useSearchState } from '../url/url-state.ts'
 import { DestinationActions } from './actions.tsx'
 import { statusOf } from './destination-status.ts'
 import { type Health, HealthView } from './health.tsx'
 import type { Destination, KindSummary } from './kind.ts'
+import { OrderKeys } from './order-keys.tsx'
 import { StatusBadge } from './status-view.tsx'
 import { TestPanel, type TestView } from './test-panel.tsx'
 
@@ -29,11 +32,10 @@ interface FrameProps<Of extends Destination> {
   settings: ReactNode
 }
 
-const SHARED = 'Read-only: it also serves sources that you have no access to'
-
 export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) {
   const { destination, kind, notice, healthDetails, test, tabs, settings } = props
   const { id, name } = destination
+  const { role } = useSession()
   const mayEdit = useMayEdit(destination)
   const [params, change] = useSearchState()
   const names = ['health', 'test', ...Object.keys(tabs), 'settings']
@@ -41,7 +43,7 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
   const health = useApi('GET /api/destinations/{id}/health', { params: { id }, everyMs: 5_000, enabled: destination.shared !== true })
   const status = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
   const isShared = destination.shared === true
-  const readOnly = <Note>{isShared ? SHARED : 'Read-only: your token has the viewer role'}</Note>
+  const readOnly = <Note>{isShared ? SHARED : `Read-only: your role is ${role}`}</Note>
   return (
     <Page title={name} actions={mayEdit ? <DestinationActions destination={destination} /> : readOnly}>
       <Group gap="sm">
@@ -58,6 +60,7 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
         <CreatedAlert destination={destination} tab={tab} onClose={() => change({ created: null }, { replace: true })} />
       )}
       {health.data !== undefined && notice?.(health.data)}
+      <IncidentsAbout kind="destination" id={id} />
       <Tabs
         value={tab}
         onChange={(value) => change({ tab: value === 'health' ? null : value, range: null, type: null })}
@@ -72,6 +75,7 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
         </Tabs.List>
         <Tabs.Panel value="health">
           {isShared && <Note>Its health and counts are not shown, because they include deliveries of other sources.</Note>}
+          {!isShared && destination.order != null && <OrderKeys destination={destination} mayEdit={mayEdit} />}
           {!isShared && (
             <Loaded query={health} lines={6}>
               {(data) => (

@@ -55,7 +55,7 @@ function StatusSummary({ status: { name, summary }, health: { breaker, nextAttem
   if (name !== 'failing' || breaker !== 'open' || nextAttemptAt === null) return summary
   return (
     <span>
-      {summary.replace(/\.$/, '')}; next probe <Countdown at={nextAttemptAt} />
+      {summary} The next attempt is <Countdown at={nextAttemptAt} />.
     </span>
   )
 }
@@ -100,7 +100,7 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
       <Card title="Latency (p95)">
         <Value>{latencyMs === null ? '–' : duration(latencyMs.p95)}</Value>
         {latencyMs === null ? (
-          <CardNote>no attempts since the service started</CardNote>
+          <CardNote>{success === null ? 'no attempts since the service started' : 'no recent attempt was answered'}</CardNote>
         ) : (
           <CardNote>
             p50 {duration(latencyMs.p50)} · p99 {duration(latencyMs.p99)}

@@ -2,11 +2,13 @@
 
 import type { Attempt, AttemptProps, Destination, DestinationOf, DestinationType, Kind } from '../destination/kind.ts'
 import { INTEGRATION } from './integration/kind.ts'
+import { WAREHOUSE } from './warehouse/kind.ts'
 import { WEBHOOK } from './webhook/kind.ts'
 
 export const KINDS: { readonly [Type in DestinationType]: Kind<DestinationOf<Type>> } = {
   webhook: WEBHOOK,
   integration: INTEGRATION,
+  warehouse: WAREHOUSE,
 }
 
 /** The kind of a destination, which may be asked about that destination only. */

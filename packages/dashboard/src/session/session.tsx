@@ -1,26 +1,30 @@
-// The viewer's session, which is in a cookie, and the login form. The token is sent once and never stored in the page. A login link
-// (`/#token=…`, as `npm run demo` prints it) works too: the token is removed from the URL before anything else happens.
+// The user's session, which is in a cookie: who is logged in, or else the login page (login.tsx). All tabs of a browser share the cookie, so a tab in which
+// somebody logs in or out tells the others. A login link (`/#token=…`, as `npm run demo` prints it) works too: the token is removed from the URL before anything
+// else happens.
 
-import { Alert, Anchor, Button, Center, Code, Paper, PasswordInput, Stack, Title } from '@mantine/core'
-import { useDocumentTitle } from '@mantine/hooks'
+import { Center, Stack } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react'
 import { type ApiProblem, call, listenForLogout, type Schemas } from '../api/client.ts'
 import { commandFor, withCommand } from '../api/commands.ts'
 import { useApi } from '../api/queries.ts'
-import { entered, Form } from '../components/inputs.tsx'
 import { ErrorAlert, Loading } from '../components/page.tsx'
-import { Note, SmallNote } from '../components/styled.tsx'
+import { Login } from './login.tsx'
+import { pathAfterLogin } from './login-address.ts'
 
 type SessionInfo = Schemas['Session']
 
 const Current = createContext<SessionInfo | null>(null)
 
-/** The session of the user. `mayEdit`: whether the role is editor or admin. Throws outside of <Session>. */
-export function useSession(): SessionInfo & { isAdmin: boolean; mayEdit: boolean } {
+/**
+ * The session of the user. `mayEdit`: whether the role is editor or admin. `isLimited`: whether the user has only some sources. Throws outside of
+ * <Session>.
+ */
+export function useSession(): SessionInfo & { isAdmin: boolean; mayEdit: boolean; isLimited: boolean } {
   const session = useContext(Current)
   if (session === null) throw new Error('useSession must be used inside of <Session>')
-  return { ...session, isAdmin: session.role === 'admin', mayEdit: session.role !== 'viewer' }
+  const { role, sources } = session
+  return { ...session, isAdmin: role === 'admin', mayEdit: role !== 'viewer', isLimited: sources !== 'all' }
 }
 
 /** Whether the user may change a destination. One that is shared with sources out of the user's scope can only be read. */
@@ -39,6 +43,22 @@ function takeLinkToken(): string | null {
 
 let linkToken = takeLinkToken()
 
+/** The name of who is logged in; of a token, its own. */
+export function personName({ name, email, subject }: SessionInfo['actor']): string {
+  return name || email || subject || 'unknown'
+}
+
+/** Which session this is; another one has other rights, or belongs to somebody else. */
+const identityOf = ({ actor, role, sources }: SessionInfo): string => JSON.stringify([actor.id, role, sources])
+
+const channel = new BroadcastChannel('switchyard session')
+
+/** Null: logged out. */
+export function tellOtherTabs(session: SessionInfo | null): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a BroadcastChannel has no target origin
+  channel.postMessage(session === null ? null : identityOf(session))
+}
+
 type State =
   | { is: 'loading' }
   | { is: 'logged-out'; hasExpired: boolean }
@@ -48,11 +68,16 @@ type State =
 export function Session({ children }: { children: ReactNode }) {
   const [state, setState] = useState<State>({ is: 'loading' })
   const client = useQueryClient()
+  const isLoggedOut = useRef(false)
 
   const loadSession = (): void => {
     call('GET /api/session').then(
       (session) => {
         linkToken = null
+        const path = pathAfterLogin(window.location)
+        if (path !== window.location.pathname + window.location.search) window.history.replaceState(null, '', path)
+        tellOtherTabs(session)
+        isLoggedOut.current = false
         setState({ is: 'logged-in', session })
       },
       (problem: ApiProblem) => {
@@ -78,10 +103,37 @@ export function Session({ children }: { children: ReactNode }) {
       if (linkToken !== null) loadSession()
     })
     listenForLogout(() => {
+      // Several calls are answered with 401 at once. Clearing again would drop the queries of the login page.
+      if (isLoggedOut.current) return
+      isLoggedOut.current = true
       client.clear()
       setState((before) => ({ is: 'logged-out', hasExpired: before.is === 'logged-in' }))
     })
   }, [])
+
+  // Somebody else has logged in or out in another tab, or an admin or the identity provider has changed the role.
+  const identity = state.is === 'logged-in' ? identityOf(state.session) : null
+  useEffect(() => {
+    const refresh = (): void => {
+      if (identity === null || document.visibilityState === 'hidden') return
+      call('GET /api/session').then(
+        (session) => {
+          if (identityOf(session) !== identity) window.location.reload()
+        },
+        () => {},
+      )
+    }
+    const onMessage = ({ data }: MessageEvent<string | null>): void => {
+      // A reload shows the page to whoever is logged in now. Nothing that the page holds may be shown to another person.
+      if (data !== identity) window.location.reload()
+    }
+    channel.addEventListener('message', onMessage)
+    document.addEventListener('visibilitychange', refresh)
+    return () => {
+      channel.removeEventListener('message', onMessage)
+      document.removeEventListener('visibilitychange', refresh)
+    }
+  }, [identity])
 
   if (state.is === 'logged-in') return <Current value={state.session}>{children}</Current>
   if (state.is === 'logged-out') return <Login hasExpired={state.hasExpired} onLogin={loadSession} />
@@ -90,61 +142,6 @@ export function Session({ children }: { children: ReactNode }) {
       <Stack w={420} maw="100%">
         {state.is === 'loading' ? <Loading lines={3} /> : <ErrorAlert problem={state.problem} onRetry={loadSession} />}
       </Stack>
-    </Center>
-  )
-}
-
-function Login({ hasExpired, onLogin }: { hasExpired: boolean; onLogin: () => void }) {
-  useDocumentTitle('Log in · Switchyard')
-  const [token, setToken] = useState('')
-  const [problem, setProblem] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
-  const submit = async (): Promise<void> => {
-    setBusy(true)
-    setProblem(null)
-    try {
-      await call('POST /api/login', { body: { token: token.trim() } })
-      onLogin()
-    } catch (error) {
-      const { status, message } = error as ApiProblem
-      setProblem(status === 401 ? 'Invalid token. Enter a control token of this service.' : message)
-    } finally {
-      setBusy(false)
-    }
-  }
-  return (
-    <Center mih="100dvh" p="md" component="main">
-      <Paper withBorder p="xl" w={440} maw="100%">
-        <Form onSubmit={submit}>
-          <Stack>
-            <Title order={1} size="h2">
-              Switchyard
-            </Title>
-            {hasExpired && <Alert color="blue">Your session has expired. Log in again to return to this page.</Alert>}
-            <Note>
-              Enter a control token: the one that the service printed on its first start, the value of <Code>SWITCHYARD_ADMIN_TOKEN</Code>,
-              or one that was created in Settings.
-            </Note>
-            <PasswordInput
-              label="Control token"
-              {...entered(token, setToken)}
-              autoComplete="current-password"
-              autoFocus
-              error={problem}
-              required
-            />
-            <Button type="submit" loading={isBusy} disabled={token.trim() === ''}>
-              Log in
-            </Button>
-            <SmallNote>
-              Lost your token? Set <Code>SWITCHYARD_ADMIN_TOKEN</Code> to a new one and restart the service.{' '}
-              <Anchor href="/docs" size="xs" underline="always">
-                Read the documentation
-              </Anchor>
-            </SmallNote>
-          </Stack>
-        </Form>
-      </Paper>
     </Center>
   )
 }

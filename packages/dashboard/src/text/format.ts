@@ -52,7 +52,7 @@ export function withUnbrokenUnits(text: string): string {
 export function ago(iso: string, nowMs: number = Date.now()): string {
   const ms = nowMs - Date.parse(iso)
   if (ms < -1_000) return `in ${duration(-ms)}`
-  return ms < 1_000 ? 'now' : `${duration(ms)} ago`
+  return ms < 1_000 ? 'now' : `${duration(Math.floor(ms / 1_000) * 1_000)} ago`
 }
 
 export function dateTime(iso: string): string {

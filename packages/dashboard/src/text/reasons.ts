@@ -33,9 +33,27 @@ const ADVICE: Readonly<Record<keyof typeof REASONS, string>> = {
   dropped_by_transformation: 'The transformation returned null for it. To send it, change the transformation, then replay.',
   integration_crashed:
     "Check the service's log. The delivery is retried automatically, in a separate process, so the tool may get it twice.",
+  warehouse_credentials_refused: 'Enter the right user and password in the settings of the destination. Loads continue by themselves.',
+  warehouse_permission_missing:
+    'Give the user of the destination the missing permission. The test of the destination says which one it is.',
+  warehouse_place_taken: 'Use another address, or set adopt to continue the tables that are there.',
+  warehouse_not_found: 'Create the database, bucket or folder, or correct the address.',
+  warehouse_read_only: 'Make the warehouse writable. Loads continue by themselves.',
+  warehouse_table_changed: 'Undo the change of the table, or drop the table: it is created again.',
+  warehouse_disk_full: 'Free some space. Loads continue by themselves.',
+  warehouse_unreachable: 'Check the address, the network, and that the server is running.',
+  warehouse_timed_out: 'Check the load of the server, and locks on its tables.',
+  warehouse_file_missing: 'Restore the file from a backup, or remove its line from the manifest.',
+  warehouse_failed: 'Read the error of the attempt. The load is repeated automatically.',
+  warehouse_not_installed: 'Install the warehouse package: switchyard warehouse install.',
+  deletion_unfinished: 'Nothing: the next attempt continues.',
+  already_loaded: 'Nothing: its rows are in the tables.',
+  loader_lost: "Check the service's log. The load is repeated automatically, and no row is written twice.",
   internal_error: "Check the service's log. The delivery is retried automatically.",
   sender_lost: "Check the service's log. The delivery is retried automatically, so the receiver may get it twice.",
   aborted: 'The message is sent again after the restart, so the receiver may get it twice.',
+  order_backlog: 'Replay it, or raise maxWaiting in the order of the destination.',
+  skipped_by_operator: 'Replay it if it should be sent after all.',
   retry_window_over: 'Replay it when the receiver works again.',
   destination_deleted: 'Deliveries to a deleted destination cannot be replayed.',
   message_deleted: 'Its content is gone, so it cannot be sent.',
@@ -52,7 +70,7 @@ const STATUS_ADVICE: Readonly<Record<number, string>> = {
   429: 'The receiver limits the rate of requests. Lower the number of concurrent requests in the settings of the destination.',
 }
 
-const READ_RESPONSE = 'The response, whose start is shown with the attempt, may say why.'
+const READ_RESPONSE = 'The response may say why: its start is shown with the attempt.'
 
 /** Returns what a reason code means, in a sentence. */
 export function reasonSentence(code: string): string {

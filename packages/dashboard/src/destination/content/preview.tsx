@@ -36,7 +36,7 @@ export function Preview({ content, preview }: { content: ContentState; preview: 
         <>
           <Text size="sm" role="status">
             {isStale ? 'Shows the result from before the errors. ' : ''}
-            {countsText(entries)} Nothing is sent.
+            {countsText(entries)} This is a preview: nothing leaves the service.
           </Text>
           <div className={classes.columns}>
             <Stack gap={2} className={classes.list} role="group" aria-label="Last messages, newest first" tabIndex={0}>

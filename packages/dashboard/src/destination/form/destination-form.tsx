@@ -9,7 +9,7 @@ import { useList } from '../../api/queries.ts'
 import { entered, Form, ticked } from '../../components/inputs.tsx'
 import { LongNote, Note, SecondaryButton, SectionTitle, SmallTag } from '../../components/styled.tsx'
 import { BAD } from '../status-view.tsx'
-import { type Draft, isChanged, messageAtField } from './draft.ts'
+import { type Draft, isChanged, messageAtField, type Problems } from './draft.ts'
 import type { FieldState, FieldsProps, FormSection, KindForm } from './field-state.ts'
 import { FilterFields, filterNote } from './filter-fields.tsx'
 import { DeliveryFields, deliveryNote, isRetryUsed, RetryFields, retryNote } from './retry-fields.tsx'
@@ -132,7 +132,8 @@ function useForm<Edited extends Draft>({ form, id, initial, isReadOnly, onSave }
     id === null ? [] : sections.filter(({ isUsed }) => isUsed?.(initial) ?? true).map(({ name }) => name),
   )
   const element = useRef<HTMLFormElement>(null)
-  const problems = form.problemsOf(draft)
+  // Values that are hidden from the user would be invalid if they were sent.
+  const problems: Problems = isReadOnly ? new Map() : form.problemsOf(draft)
   const isDirty = isChanged(initial, draft)
   // The browser asks before unsaved changes are lost.
   useWindowEvent('beforeunload', (event) => isDirty && event.preventDefault())

@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query'
 import { type ApiProblem, call } from '../../api/client.ts'
 import { CodeArea } from '../../components/inputs.tsx'
 import { SmallNote } from '../../components/styled.tsx'
+import { useSession } from '../../session/session.tsx'
 import { offsetOf, placeIn } from '../../text/code-problems.ts'
 import { messageAtField } from './draft.ts'
 import { type FieldsProps, textInput } from './field-state.ts'
@@ -58,6 +59,7 @@ export function Position({ text, problem }: { text: string; problem: string }) {
 const SETTINGS = { name: 'Check', urls: ['https://example.com/'] }
 
 export function useExpressionProblem(text: string, isEnabled: boolean): string | null {
+  const { isAdmin } = useSession()
   const [subscribe] = useDebouncedValue(text, 400)
   const check = useQuery<string | null, ApiProblem>({
     queryKey: ['check of an expression', subscribe],
@@ -69,7 +71,8 @@ export function useExpressionProblem(text: string, isEnabled: boolean): string |
       const problem = problems.find(({ field }) => field?.endsWith('subscribe'))
       return problem === undefined ? null : messageAtField('subscribe', problem.message)
     },
-    enabled: isEnabled && subscribe !== '',
+    // The check of configurations is for admins. Editors get the same error when they save.
+    enabled: isAdmin && isEnabled && subscribe !== '',
     staleTime: Number.POSITIVE_INFINITY,
   })
   return subscribe === text && text !== '' ? (check.data ?? null) : null

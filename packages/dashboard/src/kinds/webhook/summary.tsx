@@ -11,7 +11,7 @@ export const WEBHOOK_SUMMARY: KindSummary<DestinationOf<'webhook'>> = {
   Icon: null,
   advice: (reason) => reasonAdvice(reason),
   request: ({ urls, request }) => ({ url: urls[0] ?? null, method: request?.method ?? 'POST' }),
-  ownsAttempt: ({ subscription }) => subscription === null,
+  ownsAttempt: ({ subscription, load }) => subscription === null && load === null,
   Attempt: WebhookAttempt,
   card: {
     to: '/destinations/new',

@@ -8,13 +8,15 @@ import { entered, Form } from '../../components/inputs.tsx'
 import { ErrorAlert, Loaded } from '../../components/page.tsx'
 import { Note, SecondaryButton, ViewLink } from '../../components/styled.tsx'
 import { urlProblem } from '../../kinds/webhook/form/validation.ts'
+import { ADMIN_ONLY } from '../../session/needs-role.tsx'
 import { useCommand, useSession } from '../../session/session.tsx'
+import { NewReceiver } from './new-receiver.tsx'
 
 const SYSTEM = 'system'
 
 export function AlertReceivers() {
   const command = useCommand()
-  const { isAdmin } = useSession()
+  const { mayEdit, isLimited } = useSession()
   const destinations = useApi('GET /api/destinations', { query: { limit: 1_000 }, everyMs: 5_000 })
   return (
     <Loaded query={destinations}>
@@ -35,19 +37,20 @@ export function AlertReceivers() {
               </Stack>
             )}
             {attached.length > 0 && <TestAlert />}
-            {isAdmin ? (
+            {mayEdit && !isLimited ? (
               <>
                 <Attach destinations={data.filter(({ sourceIds }) => !sourceIds.includes(SYSTEM))} />
                 <AddWebhook />
+                <NewReceiver />
                 <Note>
-                  For Slack, PagerDuty, email and others, <ViewLink to="/catalog">add an integration</ViewLink> or{' '}
+                  For other tools, <ViewLink to="/catalog">add an integration</ViewLink> or{' '}
                   <ViewLink to="/destinations/new">a destination with its own request</ViewLink> and choose the source <Code>system</Code>.
                   To see alerts in a terminal, run:
                 </Note>
                 <CodeBlock text={`${command} listen --connect --source system`} label="command that shows alerts" />
               </>
             ) : (
-              <Note>Your token has read-only access. Ask someone with an admin token to choose a destination.</Note>
+              <Note>Choosing a destination for alerts requires the editor or admin role and access to all sources.</Note>
             )}
           </Stack>
         )
@@ -133,7 +136,7 @@ export function TestAlert() {
     <Stack gap="xs" align="flex-start" aria-live="polite">
       <SecondaryButton
         disabled={!isAdmin}
-        title={isAdmin ? undefined : 'Requires an admin token.'}
+        title={isAdmin ? undefined : ADMIN_ONLY}
         loading={test.isPending}
         onClick={() => test.mutate({})}
       >

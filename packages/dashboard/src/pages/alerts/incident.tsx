@@ -1,16 +1,16 @@
 // The page of one incident: what happened, when, and which messages were sent about it.
 
-import { Group, Stack, Timeline } from '@mantine/core'
-import { useState } from 'react'
+import { Group, Stack, Table, Timeline } from '@mantine/core'
 import { type Answer, useApi } from '../../api/queries.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Facts, Loaded, Page, Section } from '../../components/page.tsx'
-import { LinkButton, Note, SmallButton, Time, ViewLink } from '../../components/styled.tsx'
-import { useSession } from '../../session/session.tsx'
+import { Sparkline } from '../../components/sparkline.tsx'
+import { LinkButton, LongStrong, Note, Time, ViewLink } from '../../components/styled.tsx'
+import { IncidentActions } from '../../incidents/incident-actions.tsx'
+import { acknowledgedText, lasted, SEVERITY_LOOKS, settingLabel } from '../../incidents/incident-text.ts'
+import { capitalized, exactCount } from '../../text/format.ts'
 import { usePathPart } from '../../url/url-state.ts'
-import { lasted, settingLabel } from './incident-text.ts'
 import { IncidentState } from './incidents.tsx'
-import { MuteDialog } from './mutes.tsx'
 
 type IncidentDetail = Answer<'GET /api/incidents/{id}'>
 
@@ -28,9 +28,10 @@ export default function IncidentPage() {
 }
 
 function Details({ incident }: { incident: IncidentDetail }) {
-  const { mayEdit } = useSession()
-  const [isMuting, setMuting] = useState(false)
-  const details = Object.entries(incident.details).filter(([, value]) => typeof value === 'number' || typeof value === 'string')
+  const { cause, measure, acknowledged } = incident
+  const details = Object.entries(incident.details).filter(
+    ([name, value]) => name !== 'cause' && (typeof value === 'number' || typeof value === 'string'),
+  )
   return (
     <Stack gap="lg">
       <Section
@@ -40,19 +41,16 @@ function Details({ incident }: { incident: IncidentDetail }) {
             <LinkButton to={incident.link} variant="filled" size="xs">
               Show the cause
             </LinkButton>
-            <SmallButton
-              disabled={!mayEdit}
-              title={mayEdit ? undefined : 'Requires the editor or admin role.'}
-              onClick={() => setMuting(true)}
-            >
-              Mute
-            </SmallButton>
+            <IncidentActions incident={incident} />
           </>
         }
       >
         <Facts
           facts={[
             ['State', <IncidentState key="state" incident={incident} />],
+            ['Severity', SEVERITY_LOOKS[incident.severity].word],
+            ...(cause === null ? [] : [['Cause', <LongStrong key="cause">{cause}</LongStrong>] as const]),
+            ...(acknowledged === null ? [] : [['Acknowledged', acknowledgedText(acknowledged)] as const]),
             ['Began', <Time key="since" at={incident.since} />],
             [incident.state === 'open' ? 'Duration so far' : 'Duration', lasted(incident, Date.now())],
             ['About', `${incident.subject.kind} ${incident.subject.name}`],
@@ -61,6 +59,36 @@ function Details({ incident }: { incident: IncidentDetail }) {
           ]}
         />
       </Section>
+      {measure !== null && measure.readings.length > 2 && (
+        <Section title={capitalized(measure.label)}>
+          <Sparkline
+            values={measure.readings.map(({ value }) => value)}
+            color={SEVERITY_LOOKS[incident.severity].color}
+            height={64}
+            isWide
+          />
+          <Table.ScrollContainer minWidth={240} mah={220}>
+            <Table aria-label={capitalized(measure.label)}>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Time</Table.Th>
+                  <Table.Th>Number</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {measure.readings.toReversed().map(({ at, value }) => (
+                  <Table.Tr key={at}>
+                    <Table.Td>
+                      <Time at={at} />
+                    </Table.Td>
+                    <Table.Td>{exactCount(value)}</Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Table.ScrollContainer>
+        </Section>
+      )}
       <Section title="Timeline">
         <Timeline bulletSize={14} lineWidth={2} active={incident.timeline.length}>
           {incident.timeline.map(({ at, what, sentence, messageId }) => (
@@ -74,7 +102,6 @@ function Details({ incident }: { incident: IncidentDetail }) {
         </Timeline>
         {incident.openedMessageId === null && <Note>No alert was sent{incident.muted ? ', because this incident is muted' : ''}.</Note>}
       </Section>
-      <MuteDialog opened={isMuting} onClose={() => setMuting(false)} incident={incident} />
     </Stack>
   )
 }

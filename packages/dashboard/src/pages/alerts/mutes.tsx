@@ -1,19 +1,18 @@
-// The mutes that have not ended, and the dialog that mutes alerts of a rule, of a source or destination, or of all.
+// The mutes that have not ended.
 
-import { Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Group, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { useApi, useChange, useList } from '../../api/queries.ts'
 import { useNames } from '../../api/use-names.ts'
-import { FormDialog } from '../../components/confirm-dialog.tsx'
-import { entered } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert } from '../../components/page.tsx'
 import { LoadedTable } from '../../components/responsive-table.tsx'
 import { SecondaryButton, SmallButton, Time } from '../../components/styled.tsx'
+import { type Mute, muteScope } from '../../incidents/incident-text.ts'
+import { MuteDialog } from '../../incidents/mute-dialog.tsx'
 import { useSession } from '../../session/session.tsx'
-import { type Incident, MUTE_MINUTES, type Mute, muteScope } from './incident-text.ts'
 
 export function Mutes() {
-  const { mayEdit } = useSession()
+  const { mayEdit, isLimited } = useSession()
   const { sources, destinations } = useNames()
   const list = useList('GET /api/alerts/mutes', { everyMs: 5_000 })
   const alerts = useApi('GET /api/alerts', {})
@@ -23,7 +22,7 @@ export function Mutes() {
   const nameOf = (id: string): string => sources.get(id) ?? destinations.get(id) ?? id
   return (
     <Stack>
-      {mayEdit && (
+      {mayEdit && !isLimited && (
         <Group>
           <SmallButton onClick={() => setOpen(true)}>Mute all alerts</SmallButton>
         </Group>
@@ -57,41 +56,5 @@ export function Mutes() {
       />
       <MuteDialog opened={isOpen} onClose={() => setOpen(false)} />
     </Stack>
-  )
-}
-
-/** Without an incident, mutes all alerts. */
-export function MuteDialog({ opened, onClose, incident }: { opened: boolean; onClose: () => void; incident?: Incident }) {
-  const create = useChange(
-    'POST /api/alerts/mutes',
-    'GET /api/alerts/mutes',
-    'GET /api/incidents',
-    'GET /api/incidents/{id}',
-    'GET /api/alerts',
-  )
-  const [minutes, setMinutes] = useState('60')
-  const [note, setNote] = useState('')
-  const close = (): void => {
-    setNote('')
-    onClose()
-  }
-  const { kind, id } = incident?.subject ?? {}
-  const about = kind === 'source' ? { sourceId: id } : kind === 'destination' ? { destinationId: id } : {}
-  const body = { minutes: Number(minutes), ...about, ...(incident && { rule: incident.rule }), ...(note === '' ? {} : { note }) }
-  return (
-    <FormDialog opened={opened} onClose={close} title="Mute alerts" verb="Mute" onSubmit={() => create.mutateAsync({ body })} centered>
-      <Text size="sm">
-        {incident === undefined
-          ? 'No alert is sent until the mute ends.'
-          : `No alert “${incident.event}” about ${incident.subject.name} is sent until the mute ends.`}{' '}
-        Incidents are still recorded. If an incident is still open when the mute ends, its alert is sent then.
-      </Text>
-      <NativeSelect
-        label="For"
-        {...entered(minutes, setMinutes)}
-        data={MUTE_MINUTES.map(([value, label]) => ({ value: String(value), label }))}
-      />
-      <TextInput label="Note" description="Why, for other people. Optional." maxLength={500} {...entered(note, setNote)} />
-    </FormDialog>
   )
 }

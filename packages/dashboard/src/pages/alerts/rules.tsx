@@ -5,8 +5,8 @@ import { useState } from 'react'
 import { useApi, useChange } from '../../api/queries.ts'
 import { ErrorAlert, Loaded } from '../../components/page.tsx'
 import { Note, SmallButton, SmallTitle, Tag } from '../../components/styled.tsx'
+import { type AlertRule, sentenceParts, settingLabel } from '../../incidents/incident-text.ts'
 import { useSession } from '../../session/session.tsx'
-import { type AlertRule, settingLabel } from './incident-text.ts'
 
 export function Rules() {
   const alerts = useApi('GET /api/alerts', {})
@@ -49,23 +49,15 @@ function RuleForm({ rule }: { rule: AlertRule }) {
           />
         </Group>
         <Note>{rule.description}</Note>
-        <Group align="flex-start" gap="md">
-          {Object.entries(rule.options).map(([name, option]) => (
-            <NumberInput
-              key={name}
-              label={settingLabel(name)}
-              description={`${option.description} Default: ${option.default}.`}
-              value={values[name] ?? option.default}
-              min={option.min}
-              max={option.max}
-              allowDecimal={false}
-              disabled={!isAdmin || !rule.enabled}
-              onChange={(value) => setDraft({ ...values, [name]: Number(value) })}
-              style={{ flex: '1 1 240px' }}
-              maw={420}
-            />
-          ))}
-        </Group>
+        <Sentences rule={rule} values={values} disabled={!isAdmin || !rule.enabled} onChange={setDraft} />
+        <Switch
+          size="xs"
+          label="Send alerts about it"
+          aria-label={`${rule.event}: send alerts`}
+          checked={rule.notify}
+          disabled={!isAdmin || !rule.enabled || save.isPending}
+          onChange={({ currentTarget }) => change({ notify: currentTarget.checked })}
+        />
         {rule.exceptions.length > 0 && (
           <Stack gap={4}>
             {rule.exceptions.map(({ subjectId, subjectName, enabled, settings }) => (
@@ -100,5 +92,47 @@ function RuleForm({ rule }: { rule: AlertRule }) {
         {!rule.enabled && <Alert color="gray">This rule is off: it opens no incidents.</Alert>}
       </Stack>
     </Paper>
+  )
+}
+
+interface SentencesProps {
+  rule: AlertRule
+  values: Readonly<Record<string, number>>
+  disabled: boolean
+  onChange: (values: Readonly<Record<string, number>>) => void
+}
+
+/** The rule in words, with a field where a setting is named. */
+function Sentences({ rule, values, disabled, onChange }: SentencesProps) {
+  return (
+    <>
+      {rule.sentences.map((sentence) => (
+        <Text key={sentence} size="sm" component="div" style={{ lineHeight: 2.1 }}>
+          {sentenceParts(sentence).map((part, at) => {
+            const option = part.name === undefined ? undefined : rule.options[part.name]
+            if (part.name === undefined || option === undefined) return part.text
+            const { name } = part
+            return (
+              <NumberInput
+                key={`${name} ${at}`}
+                aria-label={`${rule.event}: ${settingLabel(name).toLowerCase()}`}
+                title={`${option.description} Default: ${option.default}.`}
+                size="xs"
+                value={values[name] ?? option.default}
+                min={option.min}
+                max={option.max}
+                allowDecimal={false}
+                hideControls
+                disabled={disabled}
+                onChange={(value) => onChange({ ...values, [name]: Number(value) })}
+                w={`${Math.max(3, String(values[name] ?? option.default).length) + 3}ch`}
+                display="inline-block"
+                mx={4}
+              />
+            )
+          })}
+        </Text>
+      ))}
+    </>
   )
 }

@@ -10,7 +10,6 @@ import { ParamInput } from '../../components/inputs.tsx'
 import { IntegrationTile, Tile } from '../../components/integration-tile.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { ParamCombobox } from '../../components/param-combobox.tsx'
-import { FoundCount } from '../../components/responsive-table.tsx'
 import { LinkButton, LongText, Note, SectionTitle, SmallNote } from '../../components/styled.tsx'
 import type { AddCard } from '../../destination/kind.ts'
 import { KINDS } from '../../kinds/kinds.tsx'
@@ -19,7 +18,18 @@ import { exactCount } from '../../text/format.ts'
 import { shortName } from '../../text/integration-tile.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import classes from './catalog.module.css'
-import { AUTH_NAMES, type Auth, abilitiesText, aboutText, type CatalogEntry, found, problemText } from './catalog-search.ts'
+import {
+  AUTH_NAMES,
+  type Auth,
+  abilitiesText,
+  aboutText,
+  CATEGORY_NAMES,
+  type CatalogEntry,
+  type Category,
+  countText,
+  found,
+  problemText,
+} from './catalog-search.ts'
 
 export default function CatalogPage() {
   const { isAdmin, mayEdit } = useSession()
@@ -52,22 +62,37 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
   const [params] = useSearchState()
   const text = params.get('q') ?? ''
   const auth = params.get('auth') ?? ''
+  const category = params.get('category') ?? ''
   const wanted = useDeferredValue(text)
-  const shown = useMemo(() => found(entries, wanted, auth), [entries, wanted, auth])
+  const shown = useMemo(() => found(entries, { text: wanted, auth, category }), [entries, wanted, auth, category])
   const cards = useMemo(() => shown.map((entry) => <IntegrationCard key={entry.slug} entry={entry} />), [shown])
   const auths = useMemo(() => (Object.keys(AUTH_NAMES) as Auth[]).filter((each) => entries.some((entry) => entry.auth === each)), [entries])
-  const kinds = auth === '' ? CARDS.filter(({ title }) => title.toLowerCase().startsWith(wanted.trim().toLowerCase())) : []
+  const categories = useMemo(
+    () => (Object.keys(CATEGORY_NAMES) as Category[]).filter((each) => entries.some((entry) => entry.category === each)),
+    [entries],
+  )
+  const kinds =
+    auth === '' && category === '' ? CARDS.filter(({ title }) => title.toLowerCase().startsWith(wanted.trim().toLowerCase())) : []
   return (
     <Stack>
       <Group gap="sm" align="flex-end">
         <ParamInput
           param="q"
           label="Search"
-          placeholder="Slack, Amplitude, Kafka …"
+          placeholder="A tool, or a purpose such as e-mail"
           leftSection={<SearchIcon size={16} />}
           style={{ flex: '1 1 220px' }}
           maw={420}
           data-autofocus
+        />
+        <ParamCombobox
+          param="category"
+          label="Category"
+          options={categories.map((value) => ({ value, label: CATEGORY_NAMES[value] }))}
+          isReplacing
+          w={250}
+          openOnFocus={false}
+          clearButtonProps={{ 'aria-label': 'Any category' }}
         />
         <ParamCombobox
           param="auth"
@@ -79,9 +104,9 @@ function Catalog({ entries }: { entries: readonly CatalogEntry[] }) {
           clearButtonProps={{ 'aria-label': 'Any authentication' }}
         />
       </Group>
-      <FoundCount found={shown.length} total={entries.length} word="integration" />
+      <Note role="status">{countText(entries, shown.length)}</Note>
       {shown.length === 0 && kinds.length === 0 ? (
-        <Empty title="No matching integration" filters={['q', 'auth']}>
+        <Empty title="No matching integration" filters={['q', 'category', 'auth']}>
           A webhook can send to any HTTP API: you choose its method, path, headers and body.
         </Empty>
       ) : (
@@ -121,7 +146,7 @@ function KindCard({ to, title, about, details, Icon }: AddCard) {
 }
 
 function IntegrationCard({ entry }: { entry: CatalogEntry }) {
-  const { slug, name, available, auth } = entry
+  const { slug, name, available, auth, category } = entry
   const about = problemText(entry) ?? aboutText(entry)
   const inside = (
     <>
@@ -133,7 +158,7 @@ function IntegrationCard({ entry }: { entry: CatalogEntry }) {
         <Text span size="sm" className={classes.about} title={about}>
           {about}
         </Text>
-        <SmallNote span>{available ? `${AUTH_NAMES[auth]} · ${abilitiesText(entry)}` : abilitiesText(entry)}</SmallNote>
+        <SmallNote span>{[CATEGORY_NAMES[category], ...(available ? [AUTH_NAMES[auth]] : []), abilitiesText(entry)].join(' · ')}</SmallNote>
       </span>
     </>
   )
@@ -183,7 +208,7 @@ export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onI
         ) : isAdmin ? (
           <Button onClick={() => install.mutate({})}>{error === null ? 'Install the integrations' : 'Try again'}</Button>
         ) : (
-          <Note>Installing them requires an admin token.</Note>
+          <Note>Installing them requires the admin role.</Note>
         )}
         <Note>
           On the command line: <Code>{command} catalog install</Code>

@@ -2,6 +2,7 @@
 
 import { Button } from '@mantine/core'
 import { Page, PageTabs } from '../../components/page.tsx'
+import { ADMIN_ONLY, EDITOR_ONLY } from '../../session/needs-role.tsx'
 import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { Requests } from './requests.tsx'
@@ -9,9 +10,11 @@ import { Suppressions } from './suppressions.tsx'
 
 export default function DeletionsPage() {
   const [params, change] = useSearchState()
-  const { isAdmin } = useSession()
+  const { isAdmin, mayEdit } = useSession()
   const tab = params.get('tab') === 'suppressions' ? 'suppressions' : 'requests'
-  const isForm = isAdmin && params.get('new') !== null
+  // Suppressed users belong to a source; a deletion reaches all of them.
+  const isPossible = tab === 'requests' ? isAdmin : mayEdit
+  const isForm = isPossible && params.get('new') !== null
   const close = (): void => change({ new: null }, { replace: true })
   return (
     <Page
@@ -22,7 +25,12 @@ export default function DeletionsPage() {
           : 'New messages from these users are dropped: they are neither stored nor delivered.'
       }
       actions={
-        <Button size="sm" disabled={!isAdmin} title={isAdmin ? undefined : 'Requires an admin token.'} onClick={() => change({ new: '1' })}>
+        <Button
+          size="sm"
+          disabled={!isPossible}
+          title={isPossible ? undefined : tab === 'requests' ? ADMIN_ONLY : EDITOR_ONLY}
+          onClick={() => change({ new: '1' })}
+        >
           {tab === 'requests' ? 'Delete users' : 'Suppress users'}
         </Button>
       }

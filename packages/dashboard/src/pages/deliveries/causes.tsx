@@ -4,12 +4,14 @@ import { Badge, Button, Card, Group, Stack, Text, Title } from '@mantine/core'
 import { type Schemas, useApi } from '../../api/queries.ts'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { Empty, Loaded } from '../../components/page.tsx'
-import { LinkButton, LongText, Note, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
+import { LinkButton, LongCode, LongText, Note, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
 import { deliveriesAddress, type Filters, isFailure, type ReplayBody, timesOf } from '../../delivery/filters.ts'
 import { exactCount } from '../../text/format.ts'
 import { reasonAdvice } from '../../text/reasons.ts'
 
 type Cause = Schemas['FailureCause']
+
+const SHOWN_ANSWERS = 5
 
 export interface CausesProps {
   filters: Filters
@@ -91,6 +93,7 @@ function CauseCard({
             {partial && '+'}
           </Text>
         </Group>
+        <Answers cause={cause} times={times} />
         <Group gap="xs">
           <StateBadge state={state} />
           {reason !== null && (
@@ -130,6 +133,46 @@ function CauseCard({
         </Group>
       </Stack>
     </Card>
+  )
+}
+
+/** Expired deliveries by the cause of their last attempts, and the answers of a receiver that rejects messages. */
+function Answers({
+  cause: { destinationId, state, reason, status },
+  times,
+}: {
+  cause: Cause
+  times: { from: string | undefined; to: string | undefined }
+}) {
+  const isWanted = state === 'expired' || (state === 'failed' && status !== null)
+  const answers = useApi('GET /api/deliveries/answers', {
+    query: { destinationId, state: state === 'expired' ? 'expired' : 'failed', reason: reason ?? undefined, ...times },
+    enabled: isWanted,
+    keep: true,
+  })
+  if (!isWanted || answers.data === undefined) return null
+  const { data, examined } = answers.data
+  if (data.length === 0) return null
+  return (
+    <Stack gap={4}>
+      <Note>Last attempts of the newest {exactCount(examined)}:</Note>
+      <Stack gap={4} component="ul" m={0} pl="lg">
+        {data.slice(0, SHOWN_ANSWERS).map(({ deliveryId, count, sentence, responseStart }) => (
+          <li key={deliveryId}>
+            <LongText component="div">
+              <b>{exactCount(count)}</b> · <ViewLink to={`/deliveries/${encodeURIComponent(deliveryId)}`}>{sentence}</ViewLink>
+              {responseStart !== null && responseStart.trim() !== '' && (
+                <>
+                  {' '}
+                  <LongCode>{responseStart}</LongCode>
+                </>
+              )}
+            </LongText>
+          </li>
+        ))}
+      </Stack>
+      {data.length > SHOWN_ANSWERS && <Note>and {exactCount(data.length - SHOWN_ANSWERS)} more kinds of answers</Note>}
+    </Stack>
   )
 }
 

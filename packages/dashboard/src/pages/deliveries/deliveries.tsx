@@ -17,7 +17,7 @@ import { FilterBar } from './filter-bar.tsx'
 import styles from './list.module.css'
 import { MAX_SELECTED, type Selection, selectionOf, selectionText, toggled } from './selection.ts'
 
-const VIEWER = 'Your token has read-only access. Ask an editor or admin to replay.'
+const VIEWER = 'Replaying requires the editor or admin role.'
 
 export default function DeliveriesPage() {
   const [params] = useSearchState()

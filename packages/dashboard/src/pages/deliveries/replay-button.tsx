@@ -8,6 +8,7 @@ import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { ExplainedButton, ViewLink } from '../../components/styled.tsx'
 import type { Hold } from '../../destination/destination-status.ts'
+import { EDITOR_ONLY } from '../../session/needs-role.tsx'
 import { useSession } from '../../session/session.tsx'
 
 export interface ReplayButtonProps {
@@ -24,9 +25,9 @@ export function ReplayButton({ delivery, destination, hold = null, obstacle, siz
   const [, go] = useLocation()
   const { mayEdit } = useSession()
   const replay = useChange('POST /api/deliveries/{id}/replay', 'GET /api/messages/{id}', 'GET /api/deliveries/{id}', 'GET /api/deliveries')
-  const reason = mayEdit ? obstacle : 'Your token has read-only access. Ask an editor or admin.'
+  const reason = mayEdit ? obstacle : EDITOR_ONLY
   const confirm = async (): Promise<void> => {
-    const { id } = await replay.mutateAsync({ params: { id: delivery.id } })
+    const { id } = await replay.mutateAsync({ params: { id: delivery.id }, body: {} })
     notifications.show({ color: 'teal', message: `Replay to ${destination} started. This is the new delivery.` })
     go(`/deliveries/${encodeURIComponent(id)}`)
   }

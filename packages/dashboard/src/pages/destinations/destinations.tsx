@@ -10,7 +10,7 @@ import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { ParamCombobox } from '../../components/param-combobox.tsx'
 import { FirstRows, FoundCount } from '../../components/responsive-table.tsx'
 import { LinkButton, NameLink, SmallNote } from '../../components/styled.tsx'
-import { byUrgency, holdOf, STATUS_NAMES, type Status, statusOf } from '../../destination/destination-status.ts'
+import { byUrgency, holdOf, STATUS_NAMES, type Status, type StatusName, statusOf } from '../../destination/destination-status.ts'
 import type { Destination } from '../../destination/kind.ts'
 import { BacklogView, BreakerView, type DestinationHealth, Latency, StatusBadge, Success } from '../../destination/status-view.tsx'
 import { kindOf } from '../../kinds/kinds.tsx'
@@ -90,6 +90,7 @@ function Found({ rows, healthProblem }: { rows: readonly Row[]; healthProblem: A
 const NO_HEALTH_YET: DestinationHealth = {
   breaker: 'closed',
   openSince: null,
+  failure: null,
   inFlight: 0,
   success: null,
   latencyMs: null,
@@ -98,6 +99,9 @@ const NO_HEALTH_YET: DestinationHealth = {
   nextAttemptAt: null,
   held: null,
 }
+
+/** What the badge says is enough. */
+const QUIET: ReadonlySet<StatusName> = new Set(['healthy', 'idle'])
 
 function matches(destination: Destination, text: string): boolean {
   const wanted = text.trim().toLowerCase()
@@ -139,7 +143,6 @@ function Rows({ rows }: { rows: readonly Row[] }) {
           <Table.Th style={{ whiteSpace: 'nowrap' }}>Success rate</Table.Th>
           <Table.Th>Latency</Table.Th>
           <Table.Th>Backlog</Table.Th>
-          <Table.Th style={{ whiteSpace: 'nowrap' }}>Circuit breaker</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -148,8 +151,9 @@ function Rows({ rows }: { rows: readonly Row[] }) {
             <Table.Td maw={260}>
               <DestinationName destination={destination} />
             </Table.Td>
-            <Table.Td>
+            <Table.Td maw={300}>
               <StatusBadge status={status} />
+              {!QUIET.has(status.name) && <SmallNote style={{ overflowWrap: 'anywhere' }}>{status.summary}</SmallNote>}
             </Table.Td>
             <Table.Td style={{ whiteSpace: 'nowrap' }}>
               <Success success={health.success} />
@@ -159,9 +163,6 @@ function Rows({ rows }: { rows: readonly Row[] }) {
             </Table.Td>
             <Table.Td>
               <BacklogView destination={destination} health={health} seenAtMs={seenAtMs} />
-            </Table.Td>
-            <Table.Td>
-              <BreakerView health={health} isHeld={holdOf(destination) !== null} />
             </Table.Td>
           </Table.Tr>
         ))}
@@ -180,7 +181,7 @@ function Cards({ rows }: { rows: readonly Row[] }) {
               <DestinationName destination={destination} />
               <StatusBadge status={status} />
             </Group>
-            {status.name !== 'healthy' && <Text size="sm">{status.summary}</Text>}
+            {!QUIET.has(status.name) && <Text size="sm">{status.summary}</Text>}
             <Group gap="lg" style={{ rowGap: 4 }}>
               <Text size="sm" component="div">
                 <SmallNote span>success rate</SmallNote> <Success success={health.success} />

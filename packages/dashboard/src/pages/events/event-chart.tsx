@@ -1,10 +1,9 @@
-// How often an event was sent, per hour or per day. In a file of its own because the chart library is large.
+// How often an event was sent, per hour or per day.
 
-import { ParamSegments } from '../../components/inputs.tsx'
-import '@mantine/charts/styles.css'
-import { BarChart } from '@mantine/charts'
 import { Stack } from '@mantine/core'
 import type { Answer } from '../../api/client.ts'
+import { TimeChart } from '../../components/charts/time-chart.tsx'
+import { ParamSegments } from '../../components/inputs.tsx'
 import { Section } from '../../components/page.tsx'
 import { Note } from '../../components/styled.tsx'
 import { count, plural } from '../../text/format.ts'
@@ -14,6 +13,9 @@ const STEPS = [
   { value: 'hour', label: 'Per hour, 7 days' },
   { value: 'day', label: 'Per day, 90 days' },
 ]
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 
 type Points = Answer<'GET /api/events/{id}'>['hours']
 
@@ -35,27 +37,15 @@ export default function EventChart({ hours, days }: { hours: Points; days: Point
           <Note>No messages in {period}</Note>
         </Stack>
       ) : (
-        <div role="img" aria-label={`Messages per ${isPerDay ? 'day' : 'hour'}: ${words}`}>
-          <BarChart
-            h={200}
-            data={points.map(({ at, count: messages }) => ({ at: (isPerDay ? dayText : hourText)(at), messages }))}
-            dataKey="at"
-            series={[{ name: 'messages', color: 'blue.6' }]}
-            valueFormatter={count}
-            tickLine="none"
-            gridAxis="x"
-            barChartProps={{ accessibilityLayer: false }}
-          />
-        </div>
+        <TimeChart
+          title={isPerDay ? 'Per day' : 'Per hour'}
+          unit="messages"
+          slots={points.map(({ at }) => ({ at, until: new Date(Date.parse(at) + (isPerDay ? DAY_MS : HOUR_MS)).toISOString() }))}
+          series={[{ label: 'Messages', color: 'blue.6', values: points.map(({ count: messages }) => messages) }]}
+          format={count}
+          empty={`No messages in ${period}`}
+        />
       )}
     </Section>
   )
-}
-
-function hourText(at: string): string {
-  return new Date(at).toLocaleString(undefined, { weekday: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hour12: false })
-}
-
-function dayText(at: string): string {
-  return new Date(at).toLocaleDateString(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' })
 }

@@ -33,6 +33,7 @@ function attempt(number: number, startedMs: number, totalMs: number, url = 'http
     logs: null,
     subscription: null,
     method: null,
+    load: null,
   }
 }
 

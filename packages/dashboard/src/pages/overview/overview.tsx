@@ -3,19 +3,20 @@
 
 import { Alert, Button, Group, List, Paper, Stack, Text, ThemeIcon, Title } from '@mantine/core'
 import { lazy, type ReactNode, Suspense } from 'react'
+import { PeriodChoice, usePeriod } from '../../components/charts/period-choice.tsx'
+import { span, totalsOf } from '../../components/charts/periods.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading, Page } from '../../components/page.tsx'
-import { LinkButton, SectionTitle, Time } from '../../components/styled.tsx'
+import { LinkButton, SectionTitle, Time, ViewLink } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { Attention } from './attention-list.tsx'
 import { LedgerSection } from './ledger-section.tsx'
-import { PeriodChoice, usePeriod } from './period-choice.tsx'
-import { span, totalsOf } from './periods.ts'
 import { Tiles } from './tiles.tsx'
 import { useOverview } from './use-overview.ts'
 
 // Loaded separately, so that findings and numbers are shown before the chart library is loaded.
 const Charts = lazy(() => import('./charts.tsx'))
+const PipelineSummary = lazy(() => import('../map/pipeline-summary.tsx'))
 
 export default function OverviewPage() {
   const [params] = useSearchState()
@@ -47,6 +48,11 @@ export default function OverviewPage() {
       <Attention {...attention} retry={retry} isNew={isNew} isAll={params.get('findings') === 'all'} />
       {!isEmpty && (
         <>
+          <Section title="Map" actions={<ViewLink to="/map">Open the map</ViewLink>}>
+            <Suspense fallback={<Loading lines={8} label="Loading map" />}>
+              <PipelineSummary />
+            </Suspense>
+          </Section>
           {series.data ? (
             <Tiles
               now={totalsOf(series.data.data)}
@@ -68,6 +74,7 @@ export default function OverviewPage() {
                 points={series.data.data}
                 step={series.data.step}
                 period={period}
+                nowMs={nowMs}
                 isOld={series.isPlaceholderData}
                 isTable={params.get('as') === 'table'}
               />
@@ -90,11 +97,14 @@ export default function OverviewPage() {
   )
 }
 
-/** A titled section for an error, so that it is clear what could not be loaded. */
-function Section({ title, children }: { title: string; children: ReactNode }) {
+/** A titled section, also for an error, so that it is clear what could not be loaded. */
+function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <Stack component="section" gap="xs">
-      <SectionTitle>{title}</SectionTitle>
+      <Group justify="space-between">
+        <SectionTitle>{title}</SectionTitle>
+        {actions}
+      </Group>
       {children}
     </Stack>
   )

@@ -2,10 +2,10 @@
 
 import { Anchor, Paper, SimpleGrid, Stack, Text, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
+import { change, failureRate, type Period, type Totals } from '../../components/charts/periods.ts'
 import { SmallNote } from '../../components/styled.tsx'
 import { deliveriesAddress, type State } from '../../delivery/filters.ts'
 import { count, exactCount, share } from '../../text/format.ts'
-import { change, failureRate, type Period, type Totals } from './periods.ts'
 
 interface Tile {
   label: string
@@ -87,7 +87,7 @@ export function Tiles({ now, before, period, from, isOld }: TilesProps) {
               <Text fz={26} fw={650} lh={1.25} title={exactCount(now[name])} style={{ fontVariantNumeric: 'tabular-nums' }}>
                 {count(now[name])}
               </Text>
-              <SmallNote>{compared === null ? ' ' : compared === 'none' ? '0 before' : compared}</SmallNote>
+              <SmallNote>{compared === null ? ' ' : compared === 'none' ? `0 in the ${period.words} before` : compared}</SmallNote>
             </Paper>
           )
         })}

@@ -11,6 +11,7 @@ import { Form } from '../../components/inputs.tsx'
 import { Empty, Facts, Loaded, Page } from '../../components/page.tsx'
 import { DangerButton, Note, SecondaryButton, SectionTitle, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { deliveriesAddress } from '../../delivery/filters.ts'
+import { EDITOR_ONLY } from '../../session/needs-role.tsx'
 import { useSession } from '../../session/session.tsx'
 import { capitalized, duration, exactCount, plural } from '../../text/format.ts'
 import { usePathPart } from '../../url/url-state.ts'
@@ -59,7 +60,7 @@ function Actions({ job }: { job: Job }) {
   const left = job.total - job.done
   return (
     <>
-      {!mayEdit && <SmallNote>Read-only: your token has the viewer role</SmallNote>}
+      {!mayEdit && <SmallNote>{EDITOR_ONLY}</SmallNote>}
       {job.state === 'running' ? (
         <SecondaryButton
           leftSection={<PauseIcon size={15} />}

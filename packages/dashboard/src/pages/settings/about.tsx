@@ -7,11 +7,11 @@ import { useNames } from '../../api/use-names.ts'
 import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { ErrorAlert, Facts, Loaded, Loading, Section } from '../../components/page.tsx'
 import { DangerButton, LongText, Note, SecondaryButton, SmallNote, Tag, Time, useNow, ViewLink } from '../../components/styled.tsx'
+import { ADMIN_ONLY } from '../../session/needs-role.tsx'
 import { useCommand, useRunnable, useSession } from '../../session/session.tsx'
 import { bytes, duration, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { byUrgency, type CheckState, checkName, summaryOf } from './diagnostics.ts'
-import { ADMIN_ONLY } from './needs-admin.tsx'
 
 type Installation = Answer<'GET /api/installation'>
 type Check = Answer<'GET /api/diagnostics'>['checks'][number]

@@ -1,6 +1,8 @@
 // The actions of the audit log as text, and links to their subjects.
 
 const SENTENCES: Readonly<Record<string, string>> = {
+  'alerts.test': 'sent a test alert',
+  'alerts.update': 'changed the rules of alerts',
   'backup.create': 'created a backup',
   'catalog.install': 'installed the catalogue',
   'deletion.create': 'requested a deletion',
@@ -8,14 +10,23 @@ const SENTENCES: Readonly<Record<string, string>> = {
   'destination.create': 'created the destination',
   'destination.delete': 'deleted the destination',
   'destination.renew-tokens': 'stored renewed tokens of the destination',
+  'destination.retry': 'retried the pending deliveries of the destination',
   'destination.test': 'sent a test to the destination',
   'destination.update': 'changed the destination',
+  'incident.acknowledge': 'acknowledged the incident',
+  'incident.unacknowledge': 'took back the acknowledgement of the incident',
+  'mute.create': 'muted an alert',
+  'mute.delete': 'ended the mute of an alert',
   'oauth-app.add-key': 'added a key to the OAuth application',
   'oauth-app.create': 'created the OAuth application',
   'oauth-app.delete': 'deleted the OAuth application',
   'oauth-app.remove-key': 'removed a key from the OAuth application',
   'oauth-app.revoke-tokens': 'revoked the access tokens of the OAuth application',
   'oauth-app.update': 'changed the OAuth application',
+  'person.end-sessions': 'ended the sessions of the person',
+  'plan.create': 'created the tracking plan',
+  'plan.delete': 'deleted the tracking plan',
+  'plan.update': 'changed the tracking plan',
   'quarantine.delete': 'deleted messages from quarantine',
   'quarantine.release': 'released messages from quarantine',
   'replay.create': 'started a replay',
@@ -37,7 +48,7 @@ export const ACTIONS: readonly string[] = Object.keys(SENTENCES)
 
 /** For an unknown action, returns its name. */
 export function actionText(action: string): string {
-  return SENTENCES[action] ?? `performed ${action}`
+  return SENTENCES[action] ?? action
 }
 
 const VIEWS: Readonly<Record<string, string>> = {
@@ -46,6 +57,8 @@ const VIEWS: Readonly<Record<string, string>> = {
   deletion: '/deletions/',
   replay: '/replays/',
   delivery: '/deliveries/',
+  incident: '/alerts/',
+  plan: '/plans/',
 }
 
 /** Null if the subject has no page, or was deleted. */

@@ -8,6 +8,7 @@ import { Empty } from '../../components/page.tsx'
 import { ParamCombobox } from '../../components/param-combobox.tsx'
 import { LoadedList } from '../../components/responsive-table.tsx'
 import { LongText, Note, SmallNote, Tag, Time, ViewLink } from '../../components/styled.tsx'
+import { useSession } from '../../session/session.tsx'
 import { isoTime, localTime } from '../../url/local-time.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { ACTIONS, actionText, subjectPath } from './audit-actions.ts'
@@ -65,15 +66,18 @@ export default function Audit() {
 
 function Filters({ entries }: { entries: readonly Entry[] }) {
   const [params, change] = useSearchState()
+  const { isAdmin } = useSession()
   const tokens = useApi('GET /api/tokens', { query: { limit: 200 } })
+  const people = useApi('GET /api/people', { query: { limit: 200 }, enabled: isAdmin })
   // Revoked tokens are still in the log, so their names come from the loaded entries, or their id from the address.
-  const names = new Map([...entries.map(({ actor }) => actor), ...(tokens.data?.data ?? [])].map(({ id, name }) => [id, name]))
+  const known = (people.data?.data ?? []).map(({ id, name, email, subject }) => ({ id, name: name ?? email ?? subject }))
+  const names = new Map([...entries.map(({ actor }) => actor), ...(tokens.data?.data ?? []), ...known].map(({ id, name }) => [id, name]))
   const chosen = params.get('action') ?? ''
   const actions = new Set([...ACTIONS, ...entries.map(({ action }) => action), ...(chosen === '' ? [] : [chosen])])
   return (
     <>
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm" verticalSpacing="xs">
-        <ParamCombobox param="actor" label="Token" options={nameOptions(names, params.get('actor') ?? '')} searchable />
+        <ParamCombobox param="actor" label="Person or token" options={nameOptions(names, params.get('actor') ?? '')} searchable />
         <ParamCombobox param="action" label="Action" options={[...actions].sort()} searchable />
         <ParamInput param="subject" clears="user" label="Subject" placeholder="Full id" />
         <ParamInput param="user" clears="subject" label="Suppressed user" placeholder="Full user id" />
@@ -140,9 +144,10 @@ function EntryDetails({ entry, changed }: EntryDetailsProps) {
           </LongText>
         )}
         <Text size="sm">
-          <Note span>Token </Note>
+          <Note span>{actor.type === 'person' ? 'Person ' : 'Token '}</Note>
           <Code>{actor.id}</Code>
         </Text>
+        <Whose actor={actor} />
       </Group>
       {changed.length === 0 ? (
         <Note>
@@ -152,6 +157,18 @@ function EntryDetails({ entry, changed }: EntryDetailsProps) {
         <ChangedFields entry={entry} changed={changed} />
       )}
     </Stack>
+  )
+}
+
+/** A token may belong to a person. */
+function Whose({ actor: { type, email, subject, owner } }: Pick<Entry, 'actor'>) {
+  const who = type === 'person' ? (email ?? subject) : owner === null ? null : (owner.email ?? owner.subject)
+  if (who == null) return null
+  return (
+    <LongText>
+      <Note span>{type === 'person' ? 'Known as ' : 'Token of '}</Note>
+      {who}
+    </LongText>
   )
 }
 

@@ -6,10 +6,10 @@ import { CodeBlock } from '../../components/copyable.tsx'
 import { ticked } from '../../components/inputs.tsx'
 import { Loaded } from '../../components/page.tsx'
 import { Note, SectionTitle } from '../../components/styled.tsx'
+import { ADMIN_ONLY } from '../../session/needs-role.tsx'
 import { useCommand, useSession } from '../../session/session.tsx'
 import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
-import { ADMIN_ONLY } from './needs-admin.tsx'
 
 const FILE_NAME = 'switchyard.yaml'
 

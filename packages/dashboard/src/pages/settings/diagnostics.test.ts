@@ -15,7 +15,7 @@ test('sorts checks by urgency and summarizes them', () => {
 })
 
 test('describes actions and links to subjects that still exist', () => {
-  assert.deepEqual([actionText('source.update'), actionText('thing.turn')], ['changed the source', 'performed thing.turn'])
+  assert.deepEqual([actionText('source.update'), actionText('thing.turn')], ['changed the source', 'thing.turn'])
   assert.deepEqual(
     [subjectPath('source.update', 'a/b'), subjectPath('source.delete', 'a'), subjectPath('token.create', 'a')],
     ['/sources/a%2Fb', null, null],

@@ -5,6 +5,7 @@ import { type Schemas, useApi } from '../../api/queries.ts'
 import { Empty, Loaded } from '../../components/page.tsx'
 import { ResponsiveTable } from '../../components/responsive-table.tsx'
 import { LongText, Note, Tag, Time } from '../../components/styled.tsx'
+import { IncidentsAbout } from '../../incidents/incidents-about.tsx'
 
 type Node = Schemas['Node']
 
@@ -18,6 +19,7 @@ function List({ nodes }: { nodes: Node[] }) {
   if (nodes.length === 0) return <Empty title="No live nodes" />
   return (
     <Stack>
+      <IncidentsAbout kind="node" />
       {versions.size > 1 && (
         <Alert color="orange" title="Nodes run different versions">
           This is expected during a rolling update. If it persists, a node was not updated.
@@ -50,7 +52,7 @@ function List({ nodes }: { nodes: Node[] }) {
       />
       <Note>
         With SQLite there is one node. With PostgreSQL, any number of nodes share the store. A node that stops disappears from this list,
-        and the other nodes take over its work.
+        and the other nodes take over its work. If it was not shut down, an incident is listed here.
       </Note>
     </Stack>
   )

@@ -11,10 +11,10 @@ import { entered, SmallCodeArea } from '../../components/inputs.tsx'
 import { Empty, Facts } from '../../components/page.tsx'
 import { LoadedList, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { DangerButton, LongText, Note, RowButton, SectionTitle, SmallNote, SmallTitle, Time, ViewLink } from '../../components/styled.tsx'
+import { ADMIN_ONLY, NeedsAdmin } from '../../session/needs-role.tsx'
 import { useSession } from '../../session/session.tsx'
 import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
-import { ADMIN_ONLY, NeedsAdmin } from './needs-admin.tsx'
 import { checkPublicKey } from './public-key.ts'
 
 type App = Schemas['OAuthApp']

@@ -4,31 +4,19 @@ import { Tabs } from '@mantine/core'
 import { type ComponentType, lazy, Suspense } from 'react'
 import { useLocation } from 'wouter'
 import { Empty, Loading, Page } from '../../components/page.tsx'
+import { SETTINGS_TABS } from '../../settings-tabs.ts'
 import { usePathPart } from '../../url/url-state.ts'
 
-const TABS: readonly { name: string; label: string; about: string; View: ComponentType }[] = [
-  { name: 'tokens', label: 'Tokens', about: 'Access to the control API and this dashboard.', View: lazy(() => import('./tokens.tsx')) },
-  {
-    name: 'oauth',
-    label: 'OAuth applications',
-    about: 'Applications that can get access tokens for sources, and their public keys.',
-    View: lazy(() => import('./oauth-apps.tsx')),
-  },
-  { name: 'audit', label: 'Audit log', about: 'Who changed what, and when.', View: lazy(() => import('./audit.tsx')) },
-  {
-    name: 'configuration',
-    label: 'Configuration',
-    about: 'Sources, destinations and OAuth applications as one file, for version control or another installation.',
-    View: lazy(() => import('./configuration.tsx')),
-  },
-  { name: 'nodes', label: 'Nodes', about: 'The processes of this installation.', View: lazy(() => import('./nodes.tsx')) },
-  {
-    name: 'about',
-    label: 'About',
-    about: 'Version, store, diagnostics and backups.',
-    View: lazy(() => import('./about.tsx')),
-  },
-]
+const VIEWS: Readonly<Record<(typeof SETTINGS_TABS)[number]['name'], ComponentType>> = {
+  tokens: lazy(() => import('./tokens.tsx')),
+  people: lazy(() => import('./people.tsx')),
+  oauth: lazy(() => import('./oauth-apps.tsx')),
+  audit: lazy(() => import('./audit.tsx')),
+  configuration: lazy(() => import('./configuration.tsx')),
+  nodes: lazy(() => import('./nodes.tsx')),
+  about: lazy(() => import('./about.tsx')),
+}
+const TABS = SETTINGS_TABS.map(({ name, label, about }) => ({ name, label, about, View: VIEWS[name] }))
 
 export default function SettingsPage() {
   const [, go] = useLocation()

@@ -49,7 +49,7 @@ export default function SignaturePage() {
       {!isSupported && (
         <Alert color="orange" title="Signatures cannot be computed on this page">
           Browsers offer WebCrypto only over https and on localhost, and this page was loaded over http. Open the dashboard over https or
-          through a tunnel (<Code>ssh -L 8080:localhost:8080 HOST</Code>), or use <Code>verify</Code> from packages/webhook.
+          through a tunnel (<Code>ssh -L 8080:localhost:8080 HOST</Code>), or use <Code>verify</Code> from <Code>@switchyard/webhook</Code>.
         </Alert>
       )}
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
@@ -287,7 +287,7 @@ function About() {
           match is enough. Requests more than 300 seconds old are rejected.
         </Text>
         <Text size="sm">
-          In Node.js, use <Code>verify(request, {'{ signingSecrets }'})</Code> from packages/webhook.
+          In Node.js, use <Code>verify(request, {'{ signingSecrets }'})</Code> from <Code>@switchyard/webhook</Code>.
         </Text>
       </Stack>
     </Paper>

@@ -2,22 +2,23 @@
 
 import { Alert, Anchor, Button, Code, Group, SimpleGrid, Skeleton, Stack, Switch, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
+import { PeriodChoice, usePeriod } from '../../components/charts/period-choice.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
-import { ErrorAlert, Loaded, Page, ResourcePage, Section } from '../../components/page.tsx'
+import { ErrorAlert, Loaded, Loading, Page, ResourcePage, Section } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
 import { Snippets } from '../../components/snippets.tsx'
-import { Sparkline } from '../../components/sparkline.tsx'
 import { DangerButton, LinkButton, Note, SecondaryButton, SmallNote, SmallTag, Strong, Time, ViewLink } from '../../components/styled.tsx'
 import { holdOf } from '../../destination/destination-status.ts'
+import { IncidentsAbout } from '../../incidents/incidents-about.tsx'
+import { ADMIN_ONLY } from '../../session/needs-role.tsx'
 import { useSession } from '../../session/session.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
-import { PeriodChoice, usePeriod } from '../overview/period-choice.tsx'
 import { NameDialog } from './name-dialog.tsx'
 import { Privacy } from './privacy.tsx'
 import { SourceBadges, Warnings } from './source-badges.tsx'
@@ -39,11 +40,15 @@ export default function SourcePage() {
 }
 
 function SourceDetails({ source }: { source: Source }) {
-  const { isAdmin, mayEdit, role } = useSession()
+  const { isAdmin, mayEdit } = useSession()
   const { id, name, description, enabled, writeKeys, requireOAuth, createdAt } = source
   const newest = writeKeys.at(-1)
   return (
-    <Page title={name} actions={isAdmin ? <Actions source={source} /> : <Note>Read-only: your token has the {role} role</Note>}>
+    <Page
+      title={name}
+      actions={isAdmin ? <Actions source={source} /> : <Note>Renaming, disabling and deleting require the admin role</Note>}
+    >
+      <IncidentsAbout kind="source" id={id} />
       <Stack gap="xs">
         {description !== null && <Text style={{ overflowWrap: 'anywhere' }}>{description}</Text>}
         <Group gap="sm">
@@ -99,6 +104,8 @@ function SourceDetails({ source }: { source: Source }) {
   )
 }
 
+const SourceCharts = lazy(() => import('./source-charts.tsx'))
+
 function Volumes({ id }: { id: string }) {
   const period = usePeriod()
   const volume = useVolumes([id], period).get(id)
@@ -132,8 +139,10 @@ function Volumes({ id }: { id: string }) {
           ))}
         </SimpleGrid>
       )}
-      {data !== undefined && data.accepted > 0 && <Sparkline values={data.bars.map(({ accepted }) => accepted)} isWide height={48} />}
       {data !== undefined && <Warnings counts={data.warnings} />}
+      <Suspense fallback={<Loading lines={6} label="Loading charts" />}>
+        <SourceCharts id={id} />
+      </Suspense>
     </Section>
   )
 }
@@ -206,7 +215,7 @@ function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source
             )
         }}
       />
-      {!isAdmin && <SmallNote>Changing this setting requires an admin token.</SmallNote>}
+      {!isAdmin && <SmallNote>{ADMIN_ONLY}</SmallNote>}
       <Loaded query={apps} lines={1}>
         {() => (
           <Text size="sm">

@@ -2,7 +2,7 @@
 
 import { useRef } from 'react'
 import { type QueryState, useApi, useStatsOf } from '../../api/queries.ts'
-import { barsOf, type Period, type Point, STEP_MS, span, type Totals, totalsOf } from '../overview/periods.ts'
+import { barsOf, type Period, type Point, STEP_MS, span, type Totals, totalsOf } from '../../components/charts/periods.ts'
 import { useServiceNow } from '../overview/use-overview.ts'
 
 export interface Volume extends Totals {
@@ -33,9 +33,9 @@ function warningsOf(points: readonly Point[]): Record<string, number> {
 export function useVolumes(ids: readonly string[], period: Period): ReadonlyMap<string, VolumeState> {
   const nodes = useApi('GET /api/nodes', { everyMs: 60_000 })
   const nowMs = useServiceNow(nodes.data?.data, nodes.dataUpdatedAt)
-  const { from } = span(period, nowMs)
+  const { before: _, ...within } = span(period, nowMs)
   const last = useRef(new Map<string, Volume>())
-  const results = useStatsOf('sourceId', ids, { from, step: period.step }, period.everyMs)
+  const results = useStatsOf('sourceId', ids, { ...within, step: period.step }, period.everyMs)
   return new Map(
     results.map(({ data, ...state }, at) => {
       const id = ids[at] as string

@@ -23,7 +23,7 @@ type Delivery = Story['deliveries'][number]
 const isFinished = (story: Story | undefined): boolean => story !== undefined && story.deliveries.every(({ state }) => state !== 'pending')
 
 export function ArriveStep({ source, destinations }: { source: Source; destinations: readonly Destination[] }) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const client = useQueryClient()
   const [params, change] = useSearchState()
   const followed = params.get('message')
@@ -63,7 +63,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
           <ViewLink to={`/destinations/${other.id}?tab=settings`}>View settings of {other.name}</ViewLink>
         </Alert>
       ) : null}
-      {isAdmin && (
+      {mayEdit && (
         <SendFromHere
           source={source}
           onSent={follow}
@@ -72,7 +72,7 @@ export function ArriveStep({ source, destinations }: { source: Source; destinati
       )}
       {followed === null ? (
         <>
-          <Text size="sm">{isAdmin ? 'Or send one with code:' : 'Send a message:'}</Text>
+          <Text size="sm">{mayEdit ? 'Or send one with code:' : 'Send a message:'}</Text>
           <Snippets writeKey={source.writeKeys.at(-1) ?? ''} requireOAuth={source.requireOAuth} />
           <Group gap="sm" role="status">
             <Loader size="sm" aria-hidden="true" />

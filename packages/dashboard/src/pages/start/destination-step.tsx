@@ -12,7 +12,8 @@ import { LongNote, Note, SmallButton, SmallTitle, ViewLink } from '../../compone
 import { nameProblem } from '../../destination/form/validation.ts'
 import { AttemptView, targetText } from '../../kinds/kinds.tsx'
 import { urlAdvice, urlProblem } from '../../kinds/webhook/form/validation.ts'
-import { useCommand, useSession } from '../../session/session.tsx'
+import { EDITOR_ONLY, SHARED } from '../../session/needs-role.tsx'
+import { useCommand, useMayEdit, useSession } from '../../session/session.tsx'
 import { isLoopback } from '../../text/snippets.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { listenCommand } from './progress.ts'
@@ -29,13 +30,13 @@ export interface DestinationStepProps {
 }
 
 export function DestinationStep({ source, destinations, chosen, onChoose, onNext }: DestinationStepProps) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const [params, change] = useSearchState()
   const isAdding = destinations.length === 0 || params.get('add') === 'yes'
   return (
     <Stack gap="lg">
       {isAdding ? (
-        isAdmin ? (
+        mayEdit ? (
           <Adding
             source={source}
             onAdded={(id) => {
@@ -46,7 +47,7 @@ export function DestinationStep({ source, destinations, chosen, onChoose, onNext
           />
         ) : (
           <Alert color="gray">
-            Your token has read-only access. Ask someone with an admin token to add a destination; it is then shown here.
+            Your role is viewer, which is read-only. Ask an editor or admin to add a destination; it is then shown here.
           </Alert>
         )
       ) : (
@@ -75,7 +76,7 @@ export function DestinationStep({ source, destinations, chosen, onChoose, onNext
               </div>
             )
           )}
-          {isAdmin && (
+          {mayEdit && (
             <Group>
               <SmallButton onClick={() => change({ add: 'yes' })}>Add a destination</SmallButton>
               {chosen !== undefined && (
@@ -191,7 +192,7 @@ function Listen({ source }: { source: Source }) {
 type Tested = Answer<'POST /api/destinations/{id}/test'>
 
 function Test({ destination, onNext }: { destination: Destination; onNext: () => void }) {
-  const { isAdmin } = useSession()
+  const mayEdit = useMayEdit(destination)
   const test = useChange('POST /api/destinations/{id}/test')
   const send = (): void => test.mutate({ params: { id: destination.id }, body: {} })
   return (
@@ -200,10 +201,10 @@ function Test({ destination, onNext }: { destination: Destination; onNext: () =>
         <SmallTitle id="test-title">Test the destination</SmallTitle>
         <Note>Sends a sample message and shows the response. The message is not stored and not counted.</Note>
         <Group>
-          <Button onClick={send} loading={test.isPending} disabled={!isAdmin} variant={test.data?.success ? 'default' : 'filled'}>
+          <Button onClick={send} loading={test.isPending} disabled={!mayEdit} variant={test.data?.success ? 'default' : 'filled'}>
             {test.data === undefined ? 'Send test' : 'Send again'}
           </Button>
-          {!isAdmin && <Note>Your token has read-only access.</Note>}
+          {!mayEdit && <Note>{destination.shared ? SHARED : EDITOR_ONLY}</Note>}
           <Button variant={test.data?.success ? 'filled' : 'default'} onClick={onNext}>
             Next: see a message arrive
           </Button>

@@ -111,7 +111,7 @@ function useArrivals() {
 }
 
 function HowToSend({ source, onSent }: { source: Source; onSent: () => void }) {
-  const { isAdmin } = useSession()
+  const { mayEdit } = useSession()
   const { id, name, enabled, requireOAuth, writeKeys } = source
   const newest = writeKeys.at(-1)
   return (
@@ -135,7 +135,7 @@ function HowToSend({ source, onSent }: { source: Source; onSent: () => void }) {
         <Note>Identifies messages from the source {name}. The snippets below contain it.</Note>
       </div>
       {newest !== undefined && <Snippets writeKey={newest} requireOAuth={requireOAuth} />}
-      {isAdmin && <SendFromHere source={source} onSent={onSent} label="Send from this page instead" />}
+      {mayEdit && <SendFromHere source={source} onSent={onSent} label="Send from this page instead" />}
     </>
   )
 }

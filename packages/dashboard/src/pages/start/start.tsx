@@ -179,7 +179,7 @@ function NoSource() {
               Create a source
             </Button>
           ) : (
-            <Text size="sm">Ask someone with an admin token to create one.</Text>
+            <Text size="sm">Ask an admin to create one.</Text>
           )
         }
       >

@@ -126,5 +126,5 @@ export function TlsFields({ draft, state }: FieldsProps<WebhookDraft>) {
 
 export function tlsNote({ tls: { certificate, ca } }: WebhookDraft): string {
   const parts = [...(certificate.trim() === '' ? [] : ['client certificate']), ...(ca.trim() === '' ? [] : ['private authority'])]
-  return parts.length === 0 ? 'usual certificates' : parts.join(', ')
+  return parts.length === 0 ? 'public certificate authorities' : parts.join(', ')
 }

@@ -38,6 +38,7 @@ const SAVED: Webhook = {
   retryWindowMs: 14_400_000,
   deadLetter: null,
   maxInFlight: 50,
+  order: null,
   historical: true,
   includeViolations: false,
   filter: { types: { allow: ['track'], deny: [] }, events: { allow: [], deny: ['Noise'] } },

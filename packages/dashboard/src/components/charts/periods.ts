@@ -2,6 +2,7 @@
 // comparison with the period before. Bars of hours and days follow the viewer's time zone. Pure.
 
 import type { Answer } from '../../api/client.ts'
+import { isoTime } from '../../url/local-time.ts'
 
 export type Point = Answer<'GET /api/stats'>['data'][number]
 export type Step = Answer<'GET /api/stats'>['step']
@@ -13,7 +14,10 @@ const DAY_MS = 24 * HOUR_MS
 export const STEP_MS = { '1m': MINUTE_MS, '5m': 5 * MINUTE_MS, '1h': HOUR_MS, '1d': DAY_MS } as const satisfies Record<Step, number>
 
 export interface Period {
-  id: PeriodId
+  /** As in the address. */
+  id: string
+  /** Only of a custom period: when it begins and ends. The others end now. */
+  fixed?: { fromMs: number; toMs: number }
   /** On the button. */
   short: string
   /** Completes "the last …": hour, 24 hours. */
@@ -26,20 +30,23 @@ export interface Period {
   everyMs: number
 }
 
-export const PERIOD_IDS = ['1h', '24h', '7d', '30d'] as const
+export const PERIOD_IDS = ['15m', '1h', '6h', '24h', '7d', '30d'] as const
 export type PeriodId = (typeof PERIOD_IDS)[number]
 
 export const PERIODS: Readonly<Record<PeriodId, Period>> = {
+  '15m': { id: '15m', short: '15 min', words: '15 minutes', lengthMs: 15 * MINUTE_MS, step: '1m', barOf: (ms) => ms, everyMs: 10_000 },
   '1h': { id: '1h', short: '1 hour', words: 'hour', lengthMs: HOUR_MS, step: '1m', barOf: (ms) => ms, everyMs: 10_000 },
-  '24h': {
-    id: '24h',
-    short: '24 hours',
-    words: '24 hours',
-    lengthMs: DAY_MS,
+  '6h': {
+    id: '6h',
+    short: '6 hours',
+    words: '6 hours',
+    lengthMs: 6 * HOUR_MS,
     step: '5m',
-    barOf: (ms) => Math.floor(ms / (30 * MINUTE_MS)) * 30 * MINUTE_MS,
+    barOf: (ms) => Math.floor(ms / (10 * MINUTE_MS)) * 10 * MINUTE_MS,
     everyMs: 20_000,
   },
+  // Hours, not minutes: an answer with 288 steps would be a fifth of what the first load transfers.
+  '24h': { id: '24h', short: '24 hours', words: '24 hours', lengthMs: DAY_MS, step: '1h', barOf: (ms) => ms, everyMs: 20_000 },
   '7d': { id: '7d', short: '7 days', words: '7 days', lengthMs: 7 * DAY_MS, step: '1h', barOf: (ms) => localHours(ms, 6), everyMs: 60_000 },
   // Hours, not days: the API's days are in UTC, and the viewer's days may begin at another hour.
   '30d': {
@@ -55,8 +62,41 @@ export const PERIODS: Readonly<Record<PeriodId, Period>> = {
 
 export const DEFAULT_PERIOD: PeriodId = '24h'
 
+/** The period of an address: the name of one, or its start and end as `2026-11-15T09:00Z/2026-11-15T10:00Z`. */
 export function periodOf(text: string | null): Period {
-  return PERIODS[PERIOD_IDS.find((id) => id === text) ?? DEFAULT_PERIOD]
+  return customPeriod(text ?? '') ?? PERIODS[PERIOD_IDS.find((id) => id === text) ?? DEFAULT_PERIOD]
+}
+
+/** The steps of custom periods, and how long the bars may be, shortest first. */
+const BARS: readonly [step: Step, barMs: number][] = [
+  ['1m', MINUTE_MS],
+  ['1m', 5 * MINUTE_MS],
+  ['5m', 10 * MINUTE_MS],
+  ['5m', 30 * MINUTE_MS],
+  ['1h', HOUR_MS],
+  ['1h', 6 * HOUR_MS],
+  ['1h', DAY_MS],
+]
+const LONGEST = ['1h', DAY_MS] as const
+const MAX_BARS = 62
+const MAX_CUSTOM_MS = 62 * DAY_MS
+
+/** The name of a custom period in the address. */
+export function customId(fromMs: number, toMs: number): string {
+  const text = (ms: number): string => new Date(ms).toISOString().replace(/(:00)?\.\d+Z$/, 'Z')
+  return `${text(fromMs)}/${text(toMs)}`
+}
+
+function customPeriod(text: string): Period | null {
+  const [from, to, ...more] = text.split('/').map((each) => Date.parse(isoTime(each) ?? ''))
+  if (from === undefined || to === undefined || more.length > 0 || !(to - from >= MINUTE_MS)) return null
+  const toMs = Math.min(to, from + MAX_CUSTOM_MS)
+  const [step, barMs] = BARS.find(([, ms]) => (toMs - from) / ms <= MAX_BARS) ?? LONGEST
+  const stepMs = STEP_MS[step]
+  const fixed = { fromMs: Math.floor(from / stepMs) * stepMs, toMs: Math.ceil(toMs / stepMs) * stepMs }
+  const barOf = barMs > HOUR_MS ? (ms: number) => localHours(ms, barMs / HOUR_MS) : (ms: number) => Math.floor(ms / barMs) * barMs
+  const lengthMs = fixed.toMs - fixed.fromMs
+  return { id: customId(fixed.fromMs, fixed.toMs), fixed, short: 'Custom', words: 'chosen period', lengthMs, step, barOf, everyMs: 60_000 }
 }
 
 function localHours(ms: number, hours: number): number {
@@ -64,11 +104,18 @@ function localHours(ms: number, hours: number): number {
   return date.setHours(Math.floor(date.getHours() / hours) * hours, 0, 0, 0)
 }
 
-/** Returns the start of the period and of the period before. The current time step is the last one of the period. */
-export function span({ lengthMs, step }: Pick<Period, 'lengthMs' | 'step'>, nowMs: number): { from: string; before: string } {
+/**
+ * Returns the start of the period and of the period before, and the end of a custom period. The current time step is the last one of a period
+ * that ends now.
+ */
+export function span(
+  { lengthMs, step, fixed }: Pick<Period, 'lengthMs' | 'step' | 'fixed'>,
+  nowMs: number,
+): { from: string; before: string; to?: string } {
   const stepMs = STEP_MS[step]
-  const fromMs = Math.floor(nowMs / stepMs) * stepMs + stepMs - lengthMs
-  return { from: new Date(fromMs).toISOString(), before: new Date(fromMs - lengthMs).toISOString() }
+  const fromMs = fixed?.fromMs ?? Math.floor(nowMs / stepMs) * stepMs + stepMs - lengthMs
+  const before = new Date(fromMs - lengthMs).toISOString()
+  return { from: new Date(fromMs).toISOString(), before, ...(fixed && { to: new Date(fixed.toMs).toISOString() }) }
 }
 
 const COUNTED = ['accepted', 'duplicates', 'delivered', 'retried', 'failed', 'expired'] as const
@@ -94,20 +141,31 @@ function addPoint(sum: Totals, point: Point): void {
   for (const count of Object.values(point.rejected ?? {})) sum.rejected += count
 }
 
-export function barsOf(points: readonly Point[], stepMs: number, barOf: Period['barOf']): Bar[] {
-  const bars: Bar[] = []
+/** Points that form one bar, with the start and end of the bar. */
+export interface Slot<Row> {
+  at: string
+  until: string
+  rows: Row[]
+}
+
+export function slotsOf<Row extends { at: string }>(points: readonly Row[], stepMs: number, barOf: Period['barOf']): Slot<Row>[] {
+  const slots: Slot<Row>[] = []
   let key: number | undefined
   for (const point of points) {
     const atMs = Date.parse(point.at)
-    if (bars.length === 0 || barOf(atMs) !== key) {
+    if (slots.length === 0 || barOf(atMs) !== key) {
       key = barOf(atMs)
-      bars.push({ ...NOTHING, at: point.at, until: point.at })
+      slots.push({ at: point.at, until: point.at, rows: [] })
     }
-    const bar = bars.at(-1) as Bar
-    addPoint(bar, point)
-    bar.until = new Date(atMs + stepMs).toISOString()
+    const slot = slots.at(-1) as Slot<Row>
+    slot.rows.push(point)
+    slot.until = new Date(atMs + stepMs).toISOString()
   }
-  return bars
+  return slots
+}
+
+export function barsOf(points: readonly Point[], stepMs: number, barOf: Period['barOf']): Bar[] {
+  return slotsOf(points, stepMs, barOf).map(({ rows, at, until }) => Object.assign(totalsOf(rows), { at, until }))
 }
 
 /** The share of delivery attempts that failed, and the number of attempts. Null if there were none. */

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import {
+  causeLinkText,
+  type Incident,
+  lasted,
+  type Mute,
+  mostUrgentFirst,
+  muteScope,
+  sentenceParts,
+  settingLabel,
+  unattended,
+} from './incident-text.ts'
+
+test('an open incident lasts until now, a closed one until it was closed', () => {
+  const since = '2026-11-17T10:00:00.000Z'
+  const nowMs = Date.parse('2026-11-17T12:00:00.000Z')
+  assert.equal(lasted({ since, closedAt: null }, nowMs), '2 h')
+  assert.equal(lasted({ since, closedAt: '2026-11-17T10:05:00.000Z' }, nowMs), '5 min')
+})
+
+test('names of settings are shown as words', () => {
+  assert.equal(settingLabel('openAfterMinutes'), 'Open after minutes')
+})
+
+test('a mute says what it is about', () => {
+  const mute = { rule: null, sourceId: null, destinationId: null } as Mute
+  const events = new Map([['source_silent', 'Source Silent']])
+  const nameOf = (id: string): string => id.toUpperCase()
+  assert.equal(muteScope(mute, events, nameOf), 'All alerts')
+  assert.equal(muteScope({ ...mute, rule: 'source_silent', sourceId: 'web' }, events, nameOf), 'Source Silent, source WEB')
+  assert.equal(muteScope({ ...mute, destinationId: 'crm' }, events, nameOf), 'destination CRM')
+})
+
+test('a sentence of a rule is divided where a setting is named', () => {
+  assert.deepEqual(sentenceParts('Open when {leastPending} wait for {openAfterMinutes} minutes.'), [
+    { text: 'Open when ' },
+    { text: '{leastPending}', name: 'leastPending' },
+    { text: ' wait for ' },
+    { text: '{openAfterMinutes}', name: 'openAfterMinutes' },
+    { text: ' minutes.' },
+  ])
+})
+
+test('what nobody takes care of comes first, then the most severe, then what affects the most messages', () => {
+  const incident = (id: string, severity: 'critical' | 'warning' | 'notice', value: number | null, more: object = {}): Incident =>
+    ({
+      id,
+      severity,
+      measure: value === null ? null : { value },
+      acknowledged: null,
+      muted: false,
+      since: '2026-11-17T10:00:00.000Z',
+      ...more,
+    }) as Incident
+  const all = [
+    incident('taken', 'critical', 9, { acknowledged: {} }),
+    incident('few', 'warning', 3),
+    incident('many', 'warning', 30),
+    incident('info', 'notice', null),
+    incident('worst', 'critical', 1),
+    incident('quiet', 'warning', 2, { muted: true }),
+  ]
+  assert.deepEqual(
+    mostUrgentFirst(all).map(({ id }) => id),
+    ['worst', 'many', 'few', 'quiet', 'info', 'taken'],
+  )
+  assert.deepEqual(
+    unattended(all).map(({ id }) => id),
+    ['few', 'many', 'worst'],
+  )
+})
+
+test('a link says what it leads to', () => {
+  assert.deepEqual(
+    ['/deliveries?destinationId=d&state=failed', '/destinations/d', '/plans?tab=quarantine&source=s', '/#ledger'].map(causeLinkText),
+    ['View failed deliveries', 'View destination', 'View quarantine', 'View ledger'],
+  )
+})

@@ -1,0 +1,93 @@
+// Texts about incidents, rules and mutes. Pure.
+
+import type { Schemas } from '../api/client.ts'
+import { capitalized, duration } from '../text/format.ts'
+
+export type Incident = Schemas['Incident']
+export type AlertRule = Schemas['AlertRule']
+export type Mute = Schemas['Mute']
+
+/** How long it has lasted, or had lasted when it was closed. */
+export function lasted({ since, closedAt }: Pick<Incident, 'since' | 'closedAt'>, nowMs: number): string {
+  return duration(Math.max(0, (closedAt === null ? nowMs : Date.parse(closedAt)) - Date.parse(since)))
+}
+
+/** `openAfterMinutes` as `Open after minutes`. */
+export function settingLabel(name: string): string {
+  const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  return capitalized(words)
+}
+
+/** What a mute is about: `Destination Failing, destination CRM`. */
+export function muteScope(
+  { rule, sourceId, destinationId }: Mute,
+  events: ReadonlyMap<string, string>,
+  nameOf: (id: string) => string,
+): string {
+  const about = sourceId !== null ? `source ${nameOf(sourceId)}` : destinationId !== null ? `destination ${nameOf(destinationId)}` : null
+  const event = rule === null ? null : (events.get(rule) ?? rule)
+  return [event, about].filter((part) => part !== null).join(', ') || 'All alerts'
+}
+
+export const MUTE_MINUTES = [
+  [60, '1 hour'],
+  [4 * 60, '4 hours'],
+  [24 * 60, '1 day'],
+  [7 * 24 * 60, '1 week'],
+  [30 * 24 * 60, '30 days'],
+] as const
+
+export const SEVERITY_LOOKS: Readonly<Record<Incident['severity'], { color: string; word: string }>> = {
+  critical: { color: 'red', word: 'Critical' },
+  warning: { color: 'orange', word: 'Warning' },
+  notice: { color: 'blue', word: 'Info' },
+}
+
+const ORDER: Readonly<Record<Incident['severity'], number>> = { critical: 0, warning: 1, notice: 2 }
+
+/** What nobody takes care of first, then the most severe, then what affects the most messages. */
+export function mostUrgentFirst(incidents: readonly Incident[]): Incident[] {
+  return [...incidents].sort(
+    (a, b) =>
+      Number(a.acknowledged !== null) - Number(b.acknowledged !== null) ||
+      ORDER[a.severity] - ORDER[b.severity] ||
+      (b.measure?.value ?? 0) - (a.measure?.value ?? 0) ||
+      Date.parse(a.since) - Date.parse(b.since),
+  )
+}
+
+/** How many need somebody: nobody takes care of them, they are not muted, and more than a notice. */
+export function unattended(incidents: readonly Incident[]): Incident[] {
+  return incidents.filter(({ severity, acknowledged, muted }) => severity !== 'notice' && acknowledged === null && !muted)
+}
+
+/** The text of a link to the page that shows the cause. */
+export function causeLinkText(link: string): string {
+  const [, state] = /[?&]state=(\w+)/.exec(link) ?? []
+  if (link.startsWith('/deliveries')) return `View ${state ?? ''} deliveries`.replace('  ', ' ')
+  if (link.includes('tab=quarantine')) return 'View quarantine'
+  if (link.startsWith('/destinations')) return 'View destination'
+  if (link.startsWith('/sources')) return 'View source'
+  if (link.startsWith('/plans')) return 'View plan'
+  if (link === '/settings/nodes') return 'View nodes'
+  if (link.endsWith('#ledger')) return 'View ledger'
+  return 'Show the cause'
+}
+
+/** Without an id: about any of this kind. */
+export function isAbout({ subject }: Pick<Incident, 'subject'>, kind: Incident['subject']['kind'], id?: string): boolean {
+  return subject.kind === kind && (id === undefined || subject.id === id)
+}
+
+/** `Ada: restarting the receiver`. */
+export function acknowledgedText({ name, note }: NonNullable<Incident['acknowledged']>): string {
+  return note === null ? name : `${name}: ${note}`
+}
+
+/** A sentence of a rule, divided where it names a setting: `Open when {leastPending} …`. */
+export function sentenceParts(sentence: string): { text: string; name?: string }[] {
+  return sentence
+    .split(/(\{\w+\})/)
+    .filter((part) => part !== '')
+    .map((part) => (/^\{\w+\}$/.test(part) ? { text: part, name: part.slice(1, -1) } : { text: part }))
+}

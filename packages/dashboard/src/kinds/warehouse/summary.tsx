@@ -1,0 +1,45 @@
+// What every page may ask about a warehouse, and how its attempts are shown: a load, with its tables.
+
+import { AttemptFrame } from '../../components/attempt.tsx'
+import { DestinationIcon } from '../../components/icons.tsx'
+import { Note } from '../../components/styled.tsx'
+import type { AttemptProps, DestinationOf, KindSummary } from '../../destination/kind.ts'
+import { reasonAdvice } from '../../text/reasons.ts'
+
+export const WAREHOUSE_SUMMARY: KindSummary<DestinationOf<'warehouse'>> = {
+  target: ({ warehouse }) => warehouse.url,
+  targets: ({ warehouse }) => [warehouse.url],
+  Icon: null,
+  advice: (reason) => reasonAdvice(reason),
+  request: null,
+  ownsAttempt: ({ load }) => load !== null,
+  Attempt: WarehouseAttempt,
+  card: {
+    to: '/destinations/new?type=warehouse',
+    title: 'Warehouse',
+    about: 'Writes every message as rows into tables: Parquet files, PostgreSQL or ClickHouse.',
+    details: 'needs a folder, a bucket or a database',
+    Icon: DestinationIcon,
+  },
+}
+
+const SHOWN_TABLES = 5
+
+export function WarehouseAttempt({ attempt, withAdvice = true }: AttemptProps) {
+  const { reason, load } = attempt
+  const advice = withAdvice && reason !== null ? reasonAdvice(reason) : ''
+  return (
+    <AttemptFrame attempt={attempt} isSent={false} advice={advice} printedBy="integration">
+      {load !== null && (
+        <Note>
+          {load.id}: {load.rows} rows in {load.tables.length} tables (
+          {load.tables
+            .slice(0, SHOWN_TABLES)
+            .map(({ table }) => table)
+            .join(', ')}
+          {load.tables.length > SHOWN_TABLES ? ', …' : ''})
+        </Note>
+      )}
+    </AttemptFrame>
+  )
+}
