@@ -23,16 +23,19 @@ const STAGES = ['ingest', 'routing', 'delivery', 'control', 'replaying', 'alerts
 const SHARED_FOLDERS = [
   'api',
   'api/resources',
+  'api/settings',
   'destinations',
   'destinations/integration',
   'destinations/port',
   'destinations/settings',
   'destinations/subscribe',
+  'destinations/warehouse',
   'destinations/webhook',
   'destinations/webhook/shaping',
   'http',
   'logging',
   'model',
+  'model/order',
   'outbound',
   'plans',
   'secrets',
@@ -52,15 +55,18 @@ const DELIVERY: Record<string, string[]> = {
   lanes: ['events', 'link', 'recording', 'shipments', 'supervision'],
   sender: ['link'],
   host: ['link', 'sender'],
+  loader: ['link', 'sender'],
   previews: ['link', 'sender', 'supervision'],
 }
 const ADAPTERS = ['sqlite', 'postgres']
 /** Folders of the store that both adapters may import from: the port, the logic of each topic, how values are written in columns. */
-const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'quarantine', 'replays']
+const TOPICS = ['port', 'configuration', 'deletions', 'delivery', 'encoding', 'history', 'order-keys', 'ordering', 'quarantine', 'replays']
 
 const builtin = /^node:/
 /** What the server knows of the integrations package, which may not be installed. */
 const catalog = /^@switchyard\/integrations\/catalog$/
+/** The types of the warehouse package, whose code a loader process loads from where it is installed. */
+const warehouse = /^@switchyard\/warehouse(\/(sql|engines))?$/
 const protocol = /^@switchyard\/protocol$/
 const webhook = /^@switchyard\/webhook$/
 /** Files that every stage may import: those in the root of the server (config, errors, …) and in SHARED_FOLDERS. Not app.ts and cli.ts, which import the stages. */
@@ -109,14 +115,20 @@ const RULES: Rule[] = [
   { files: /^webhook\//, may: [/^webhook\//, builtin] },
   // The only package that contains Segment's integrations.
   { files: /^integrations\//, may: [/^integrations\//, protocol, builtin, /^@segment\/(action-destinations|actions-core)(\/|$)/] },
+  // Knows nothing of the store. Only its engines and the SQL process import what they need from npm.
+  {
+    files: /^warehouse\//,
+    may: [/^warehouse\//, protocol, builtin, /^hyparquet(-writer)?$/, /^aws4fetch$/, /^pg$/, /^@duckdb\/node-api$/],
+  },
   // The build includes them in the published package.
   { files: /^node\/testing\/schema-compiler\.ts$/, may: [protocol, /^ajv\//, /^ajv-formats$/] },
   { files: /^node\/platform\//, may: [/^node\//, protocol, builtin] },
   { files: /^node\//, may: [/^node\/(?!platform\/)/, /^node\/platform\/platform\.ts$/, /^#platform$/, protocol] },
-  { files: /^server\/(app\.ts$|installation\/)/, may: [...server, /^server\//, /^fastify$/] },
+  { files: /^server\/(app\.ts$|installation\/)/, may: [...server, /^server\//, /^fastify$/], mayTypes: [warehouse] },
   { files: /^server\/cli\.ts$/, may: [...server, /^server\/commands\//] },
   {
     files: /^server\/commands\//,
+    mayTypes: [warehouse],
     may: [
       ...server,
       /^server\/commands\//,
@@ -136,12 +148,20 @@ const RULES: Rule[] = [
       new RegExp(`^server/delivery/(${[folder, ...others].join('|')})/`),
       ...(folder === 'sender' ? (STAGE_PACKAGES['delivery'] ?? []) : []),
     ],
-    mayTypes: folder === 'host' ? (STAGE_TYPES['delivery'] ?? []) : [],
+    mayTypes: [
+      ...(folder === 'host' ? (STAGE_TYPES['delivery'] ?? []) : []),
+      ...(['link', 'loader', 'supervision'].includes(folder) ? [warehouse] : []),
+    ],
   })),
+  // The identity provider. Loaded only with single sign-on.
+  {
+    files: /^server\/control\/access\/people\//,
+    may: [...server, storePort, /^server\/control\/access\/people\//, /^jose$/, /^openid-client$/],
+  },
   ...STAGES.map((stage) => ({
     files: new RegExp(`^server/${stage}/`),
     may: [...server, storePort, new RegExp(`^server/${stage}/`), ...(STAGE_PACKAGES[stage] ?? [])],
-    mayTypes: STAGE_TYPES[stage] ?? [],
+    mayTypes: [...(STAGE_TYPES[stage] ?? []), ...(stage === 'control' ? [warehouse] : [])],
   })),
   ...ADAPTERS.map((adapter) => ({
     files: new RegExp(`^server/store/${adapter}\\b`),
@@ -152,17 +172,18 @@ const RULES: Rule[] = [
       ...(adapter === 'postgres' ? [/^pg$/] : []),
     ],
   })),
+  { files: /^server\/store\/port\/warehouse-tables\.ts$/, may: [...server, /^server\/store\/port\//], mayTypes: [warehouse] },
   { files: /^server\/store\//, may: [...server, new RegExp(`^server/store/(?!${ADAPTERS.join('\\b|')}\\b)`)] },
   { files: /^server\/logging\/log\.ts$/, may: [...server, /^pino$/] },
   // The address of a database is checked with the settings, before anything is opened.
   { files: /^server\/config\.ts$/, may: [...server, /^server\/store\/postgres\/session\/address\.ts$/] },
-  { files: /^server\/(api\/configuration-export|plans\/plan-file)\.ts$/, may: [...server, /^yaml$/] },
+  { files: /^server\/(api\/(configuration-export|settings\/role-rules)|plans\/plan-file)\.ts$/, may: [...server, /^yaml$/] },
   { files: /^server\/plans\/plan-schema-compiler\.ts$/, may: [...server, /^ajv\//, /^ajv-formats$/] },
   // What concerns every request, whatever stage it is for.
   { files: /^server\/http\/(close-server|connections|readiness)\.ts$/, may: [...server, /^fastify$/] },
   { files: /^server\/destinations\/subscribe\//, may: [...server, /^@segment\/destination-subscriptions$/] },
   // They know the model, but not the store, which uses them.
-  { files: serverRoot, may: [...server], mayTypes: [catalog] },
+  { files: serverRoot, may: [...server], mayTypes: [catalog, warehouse] },
   // The editor is large: everything else loads it lazily, through code-editor.tsx.
   {
     files: /^dashboard\/components\/code-mirror\.tsx$/,

@@ -12,6 +12,7 @@ import { type Behaviour, type Receiver, startReceiver } from '../system/receiver
 import { track } from '../system/service.ts'
 import { Signals, type Waiting } from '../system/signals.ts'
 import type { Cluster } from './cluster.ts'
+import { SentOrder } from './sent-order.ts'
 
 export interface TrafficOptions {
   /** Returns the URLs of the nodes, before each call. A call goes to the next one, and its retry to the one after that. */
@@ -59,6 +60,8 @@ export interface Traffic extends Disposable {
   acknowledged: Set<string>
   /** All messageIds that were sent, acknowledged or not. */
   sent: Set<string>
+  /** What is known about the order of the messages. */
+  order: SentOrder
   calls: Call[]
   /** Calls that were rejected permanently: answered with a 4xx other than 429. */
   rejected: Call[]
@@ -140,10 +143,12 @@ export function startTraffic(options: TrafficOptions): Traffic {
     const body = JSON.stringify(contextBytes > 0 ? { context: { text: 'x'.repeat(contextBytes) }, batch } : { batch })
     const rejected = contextBytes > 0 ? [`${ids.length} message_too_large`] : []
     for (let nth = 1; !abandoned.signal.aborted; nth++) {
+      traffic.order.sent(ids)
       const made = await call(body, nth, rejected)
       traffic.calls.push(made)
       const { status } = made
       if (status === 200) {
+        traffic.order.acknowledged(ids)
         for (const id of ids) traffic.acknowledged.add(id)
         return signals.notify()
       }
@@ -178,6 +183,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
   const traffic: Traffic = {
     acknowledged: new Set(),
     sent: new Set(),
+    order: new SentOrder(),
     calls: [],
     rejected: [],
     problems: [],

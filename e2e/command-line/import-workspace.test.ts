@@ -194,7 +194,7 @@ suite('import-workspace', { concurrency: false }, () => {
       /^! source stripe: It is a cloud source/m,
       /^! destination Universal Analytics \(google-analytics, from Web shop\): Google Analytics Classic is a classic destination/m,
       /^\? destination HubSpot .*: Its settings need oauth\.$/m,
-      /^! warehouses \(1\): Switchyard does not load warehouses\.$/m,
+      /^! warehouses \(1\): They are not imported\. .* create a destination of the type warehouse\.$/m,
       /"oauth": \{\n +"clientId": "…",/,
     ])
       assert.match(stdout, expected)

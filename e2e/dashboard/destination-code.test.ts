@@ -62,7 +62,7 @@ suite('what a destination sends', { concurrency: 2 }, () => {
     await page.getByText(/^Of the last \d+ messages: \d+ sent\./).waitFor()
 
     await write(tab, 'Code', CODE)
-    await page.getByText(/\d+ sent, \d+ dropped\. Nothing is sent\.$/).waitFor()
+    await page.getByText(/\d+ sent, \d+ dropped\. This is a preview: nothing leaves the service\.$/).waitFor()
     await page
       .getByRole('button', { name: /^track: Product Viewed .* dropped$/ })
       .first()

@@ -111,9 +111,14 @@ test('a plan is learned, a rule put in quarantine, and a message that violates i
   await page.getByRole('alert').filter({ hasText: 'This message is in quarantine' }).waitFor()
   assert.equal(receivers.warehouse.byMessageId.has('wrong-order'), false)
   await tab.visit('/')
-  await page.getByText('1 message is in quarantine: stored, but not sent to any destination. Release or delete it.').waitFor()
-  await page.getByRole('link', { name: '1 in quarantine, Warehouse' }).waitFor()
-  await page.getByRole('link', { name: 'View quarantine: Web shop' }).click()
+  await page
+    .getByText('1 message of the source "Web shop" is in quarantine: stored, but not sent to any destination. Release or delete it.')
+    .first()
+    .waitFor()
+  await page
+    .getByRole('link', { name: /^View quarantine/ })
+    .first()
+    .click()
   await page.getByText('wrong-order').waitFor()
   await page.getByLabel('Select wrong-order').check()
   await page.getByRole('button', { name: 'Release 1 message' }).click()

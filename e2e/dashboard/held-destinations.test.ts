@@ -33,7 +33,7 @@ test('a held destination is shown with the reason, and an integration without pr
   await using browser = await startBrowser()
   await using tab = await browser.open({ url: service.url, token: TOKEN })
   const views: [path: string, text: RegExp][] = [
-    ['/', /Held: the destination does not fit the installed version of its integration/],
+    ['/', /are held, because it does not fit the installed version of its integration/],
     [`/destinations/${destinationId}`, /Does not fit the installed version of its integration/],
     ['/catalog/actions-hubspot-cloud', /This integration suggests no subscriptions of its own/],
   ]

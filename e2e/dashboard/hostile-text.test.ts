@@ -222,7 +222,7 @@ test('the live page and the search show the text as text', async () => {
   await openAll(tab)
   assert.deepEqual(await tab.page.evaluate<string[]>(MADE), [])
   await tab.page.keyboard.press('Control+k')
-  const search = tab.page.getByPlaceholder('Search pages, sources, destinations, or enter a messageId')
+  const search = tab.page.getByPlaceholder('Search, or type what to do: pause …')
   for (const text of PAYLOADS) {
     await search.fill(text)
     assert.deepEqual(await tab.page.evaluate<string[]>(MADE), [])

@@ -30,7 +30,7 @@ export interface SceneOptions extends ServiceOptions {
 }
 
 /** The tabs of the settings, which have URLs of their own. */
-export const TABS = ['tokens', 'oauth', 'audit', 'configuration', 'nodes', 'about'] as const
+export const TABS = ['tokens', 'people', 'oauth', 'audit', 'configuration', 'nodes', 'about'] as const
 
 const NOWHERE: Record<string, string> = Object.fromEntries(PAGE_PATHS.map((path) => [path, path.replace(/:\w+/, 'nothing-of-this-id')]))
 

@@ -46,6 +46,9 @@ export function combine(rounds: readonly RoundResult[]): Combined {
     faults: sum(({ faults }) => faults),
     acknowledged: sum(({ acknowledged }) => acknowledged),
     lost: sum(({ lost }) => lost),
+    ordered: rounds.every(({ ordered }) => ordered === null)
+      ? null
+      : { checked: sum(({ ordered }) => ordered?.checked ?? 0), outOfOrder: sum(({ ordered }) => ordered?.outOfOrder ?? 0) },
     repeated: sum(({ repeated }) => repeated),
     mostRepeated: most(({ mostRepeated }) => mostRepeated),
     repeatBound: most(({ repeatBound }) => repeatBound),
@@ -61,11 +64,12 @@ export function combine(rounds: readonly RoundResult[]): Combined {
 
 /** One line for the terminal. */
 export function describe({ key, store, seed, ...row }: Entry): string {
-  const { faults, failedRounds, acknowledged, lost, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = row
+  const { faults, failedRounds, acknowledged, lost, ordered, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = row
   const facts = [
     `${faults} faults`,
     `${acknowledged} acknowledged`,
     `${lost} lost`,
+    ...(ordered === null ? [] : [`${ordered.outOfOrder} of ${ordered.checked} out of order`]),
     `${repeated} arrived twice (at most ${mostRepeated} after one fault, limit ${repeatBound})`,
     ...(longestPauseMs === null ? [] : [`longest pause ${seconds(longestPauseMs)}`]),
     ...(recoveredMs === null ? [] : [`recovered in ${seconds(recoveredMs.median)} (median), at most ${seconds(recoveredMs.longest)}`]),
@@ -98,13 +102,15 @@ export function writePage(): string {
 function writeRounds(rounds: StoredRound[]): void {
   const order = ({ key }: StoredRound): number => FAULTS.findIndex((fault) => fault.key === key)
   rounds.sort((a, b) => order(a) - order(b) || b.store.localeCompare(a.store) || a.seed - b.seed)
-  const lines = rounds.map((round) => JSON.stringify(round))
+  const lines = rounds.map((round) => JSON.stringify({ ...round, ordered: round.ordered ?? undefined }))
   writeFileSync(DATA, lines.length === 0 ? '[]\n' : `[\n${lines.join(',\n')}\n]\n`)
   writePage()
 }
 
 function storedRounds(): StoredRound[] {
-  return JSON.parse(readFileSync(DATA, 'utf8')) as StoredRound[]
+  const rounds = JSON.parse(readFileSync(DATA, 'utf8')) as (Omit<StoredRound, 'ordered'> & Partial<StoredRound>)[]
+  // Rounds of versions that had no ordered destinations do not say anything about order.
+  return rounds.map((round) => Object.assign(round, { ordered: round.ordered ?? null }))
 }
 
 export function writtenPage(): string {
@@ -132,6 +138,7 @@ export function ledgerPage(): string {
         'Times caused',
         'Acknowledged',
         'Lost',
+        'Out of order',
         'Arrived twice',
         'Most after one fault',
         'Longest pause',
@@ -164,15 +171,16 @@ export function ledgerPage(): string {
 }
 
 const STORE_NAMES: Readonly<Record<StoreKind, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
-const NOT_RUN = ['not run yet', '', '', '', '', '', '']
+const NOT_RUN = ['not run yet', '', '', '', '', '', '', '']
 
 function cells(rounds: readonly StoredRound[]): string[] {
   const all = combine(rounds.map(({ problem, ...round }) => ({ ...round, problems: problem === null ? [] : [problem] })))
-  const { faults, failedRounds, acknowledged, lost, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = all
+  const { faults, failedRounds, acknowledged, lost, ordered, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = all
   return [
     number(faults),
     number(acknowledged),
     failedRounds === 0 ? `**${lost}**` : `**${lost}**; failed rounds: ${failedRounds}`,
+    ordered === null ? '' : `**${number(ordered.outOfOrder)}** of ${number(ordered.checked)}`,
     number(repeated),
     `${number(mostRepeated)} (limit ${number(repeatBound)})`,
     longestPauseMs === null ? '' : seconds(longestPauseMs),
@@ -211,6 +219,7 @@ const COLUMNS = `The columns:
 
 - **Acknowledged**: messages whose call was answered with 200. In the rows about clients: messages whose call of the client library has returned (with a spool), or whose callback reported success (without).
 - **Lost**: acknowledged messages that did not reach a destination, or whose outcome is not recorded.
+- **Out of order**: messages at two [ordered destinations](../guide/order.md) for which a promise was broken, and how many were checked. Every two messages of a key are compared, if one was acknowledged before the other was sent or if they were in the same call. Empty: the rounds were run before there were ordered destinations. Rounds of both kinds are added up in the other columns.
 - **Arrived twice**: deliveries of which a receiver accepted more than one copy, because of a fault or because an attempt had timed out on the busy machine.
 - **Most after one fault**: the most copies of this kind that one fault caused at one destination, and the limit. The limit is what can be in flight to a destination (20 requests, some of them with up to 15 messages), and for each affected node 100 messages whose response had arrived but was not recorded yet. If the network to PostgreSQL fails, so that outcomes are not recorded and no error is reported either, it is 1,000 messages instead of 100: a node sends for one second more. If the store reports an error, such as a full disk, a node stops sending at once. It is 0 if the fault must not cause any.
 - **Longest pause**: the longest time in which no call was answered with 200.
@@ -218,7 +227,7 @@ const COLUMNS = `The columns:
 
 const MIX = `## The load
 
-In most rows, every message goes to five destinations: a webhook that gets single messages, one that gets batches, one with a transformation that drops a tenth of the messages, one whose receiver refuses a tenth permanently (their dead letters go to a sixth destination), and an integration (Slack). Receivers answer after 5 to 60 ms, and answer 2 % of the requests with 503, so that some messages are always in flight and some always wait for a retry. One call in 60 has a context of 24 KB, which is part of each of its 30 messages when they are sent, and one more message that is too large with this context and must be rejected; so the receivers get about 0.7 MB for 30 KB. SQLite has one node. On PostgreSQL, two nodes share the load unless the row says otherwise. In these rows, three users with a source and destinations of their own are deleted in every round, at the time of the first faults; afterwards, nothing of them may be left in the API or in the tables, down to the attempts. Everything runs on one machine. A power failure, which also loses data that was written but not synced to disk, is not covered.`
+In most rows, every message goes to seven destinations: a webhook that gets single messages, one that gets batches, one with a transformation that drops a tenth of the messages, one whose receiver refuses a tenth permanently (their dead letters go to another destination), two that are ordered by account (one gets single messages, of which its receiver refuses a tenth permanently, the other gets batches), and an integration (Slack). Messages are of 41 accounts, one of which has a twentieth of them. Receivers answer after 5 to 60 ms, and answer 2 % of the requests with 503 (8 % at the ordered destinations), so that some messages are always in flight and some always wait for a retry. One call in 60 has a context of 24 KB, which is part of each of its 30 messages when they are sent, and one more message that is too large with this context and must be rejected; so the receivers get about 0.7 MB for 30 KB. SQLite has one node. On PostgreSQL, two nodes share the load unless the row says otherwise. In these rows, three users with a source and destinations of their own are deleted in every round, at the time of the first faults; afterwards, nothing of them may be left in the API or in the tables, down to the attempts. Everything runs on one machine. A power failure, which also loses data that was written but not synced to disk, is not covered.`
 
 const ROUNDS = `## Rounds
 

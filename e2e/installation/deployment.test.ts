@@ -14,6 +14,9 @@ import { startInProcess } from '../system/in-process.ts'
 import { runService } from '../system/service.ts'
 import { assertTaken, FOLDER, PINNED, textOf, VARIABLES } from './deployment-files.ts'
 
+/** For Node.js and its memory; not settings of the service. */
+const RUNTIME_VARIABLES = new Set(['NODE_ENV', 'MALLOC_ARENA_MAX'])
+
 interface ComposeService {
   image: string
   build?: { context: string; dockerfile: string }
@@ -182,8 +185,14 @@ describe('systemd', () => {
   const repository = join(FOLDER, '..')
 
   test('starts the service with the pinned runtime, from files of a clone', () => {
-    const [runtime = '', flag, cli = '', command] = valueOf('ExecStart').split(' ')
-    assert.deepEqual([flag, command], ['--max-semi-space-size=16', 'serve'])
+    const words = valueOf('ExecStart').split(' ')
+    const [runtime = '', cli = '', command] = words.filter((word) => !word.startsWith('--'))
+    const { scripts } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { scripts: { start: string } }
+    assert.deepEqual(
+      words.filter((word) => word.startsWith('--')),
+      scripts.start.split(' ').filter((word) => word.startsWith('--')),
+    )
+    assert.equal(command, 'serve')
     for (const path of [runtime, cli]) {
       assert.ok(path.startsWith(home), path)
       assert.ok(existsSync(join(repository, path.slice(home.length))), path)
@@ -221,12 +230,12 @@ describe('systemd', () => {
       .filter((found) => found !== null)
     const env = Object.fromEntries(pairs.map(([, name, value]) => [name, value] as [string, string]))
     for (const [name, value] of Object.entries(env)) {
-      if (name === 'NODE_ENV') continue
+      if (RUNTIME_VARIABLES.has(name)) continue
       assert.ok(VARIABLES.has(name), name)
       if (/TOKEN|KEY/.test(name)) assert.equal(value, '', `${name} must be empty: each installation has its own`)
     }
     assert.equal(env['SWITCHYARD_STORE'], `sqlite:/var/lib/${valueOf('StateDirectory')}/switchyard.db`)
-    assertTaken(Object.fromEntries(Object.entries(env).filter(([name]) => name !== 'NODE_ENV')))
+    assertTaken(Object.fromEntries(Object.entries(env).filter(([name]) => !RUNTIME_VARIABLES.has(name))))
     assert.equal(valueOf('EnvironmentFile'), '/etc/switchyard/switchyard.env')
   })
 

@@ -44,6 +44,8 @@ export function environment(service: Pick<Service, 'url' | 'token'> | null, env:
   return {
     ...Object.fromEntries(inherited),
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'switchyard-e2e-compiled'),
+    // Without the logins of the user who runs the tests.
+    XDG_CONFIG_HOME: join(tmpdir(), 'switchyard-e2e-without-configuration'),
     ...(service === null ? {} : { SWITCHYARD_URL: service.url, SWITCHYARD_TOKEN: service.token }),
     ...env,
   }

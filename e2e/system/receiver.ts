@@ -70,6 +70,8 @@ export interface ReceiverOptions {
   port?: number
   /** Does not record requests, for long runs. */
   forgets?: boolean
+  /** Called for each request, before it is answered. */
+  arrived?: (arrival: Arrival) => void
   /** Called when all of an answer was passed to the connection. */
   answered?: (arrival: Arrival) => void
 }
@@ -100,7 +102,7 @@ export interface Receiver extends AsyncDisposable {
 }
 
 export async function startReceiver(answer: Behaviour = () => undefined, options: ReceiverOptions = {}): Promise<Receiver> {
-  const { tls, server: serverWith = plainOrSecure(tls), host = '127.0.0.1', port: wanted = 0, forgets = false, answered } = options
+  const { tls, server: serverWith = plainOrSecure(tls), host = '127.0.0.1', port: wanted = 0, forgets = false, arrived, answered } = options
   let number = 0
   const signals = new Signals()
   const sockets = new Set<Socket>()
@@ -159,6 +161,7 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
       if (arrival.answer === 'awaited') arrival.answer = 'cut'
       signals.notify()
     })
+    arrived?.(arrival)
     const how = receiver.answer(arrival) ?? {}
     signals.notify()
     if (how.after) await how.after

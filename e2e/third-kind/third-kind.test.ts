@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
@@ -36,6 +36,9 @@ suite('a third kind of destination', () => {
     })
     cpSync(join(repository, 'packages/server/package.json'), join(server, 'package.json'))
     symlinkSync(join(repository, 'node_modules'), join(copy, 'node_modules'))
+    // What npm has put into the folder of the package, because others need another version of it.
+    const own = join(repository, 'packages/server/node_modules')
+    if (existsSync(own)) symlinkSync(own, join(server, 'node_modules'))
     const tsconfig = { extends: join(repository, 'tsconfig.json'), include: ['packages/server/src'], exclude: ['node_modules'] }
     writeFileSync(join(copy, 'tsconfig.json'), JSON.stringify(tsconfig))
     // It is no source of this repository, because its types are those of the copy.

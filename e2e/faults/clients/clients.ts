@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fastFolder } from '../../../packages/server/src/store/fixtures/fast-folder.ts'
+import type { SentOrder } from '../../cluster/sent-order.ts'
 import type { Call, Traffic } from '../../cluster/traffic.ts'
 import { Signals, type Waiting } from '../../system/signals.ts'
 import type { System, TrafficSettings } from '../system/system.ts'
@@ -64,6 +65,10 @@ export class Clients implements Traffic, AsyncDisposable {
       (_, at) =>
         new Client(`client${at + 1}`, { ...order, spool: at < spooled ? this.#spool : null }, (line) => this.#read(line, at < spooled)),
     )
+  }
+
+  get order(): SentOrder {
+    return this.balancer.order
   }
 
   until(condition: () => boolean, waiting: Waiting = {}): Promise<void> {

@@ -2,6 +2,7 @@
 // way. It records every request that was refused, by itself or by a node.
 
 import type { ServerResponse } from 'node:http'
+import { SentOrder } from '../../cluster/sent-order.ts'
 import { type Answer, type Arrival, type Receiver, startReceiver } from '../../system/receiver.ts'
 
 export interface LoadBalancer extends AsyncDisposable {
@@ -10,6 +11,8 @@ export interface LoadBalancer extends AsyncDisposable {
   refuse: (() => Answer) | null
   /** The time of each request that was refused or that no node answered, in performance.now(). */
   refused: number[]
+  /** What is known about the order of the messages that it forwarded. */
+  order: SentOrder
   /** Refuses connections until comeBack(). */
   goAway(): Promise<void>
   comeBack(): Promise<void>
@@ -21,11 +24,14 @@ const FORWARD_MS = 30_000
 
 export async function startLoadBalancer(targets: () => readonly string[]): Promise<LoadBalancer> {
   const refused: number[] = []
+  const order = new SentOrder()
   let turn = 0
 
   async function forward({ method, path, headers, bytes }: Arrival, response: ServerResponse): Promise<void> {
     const urls = targets()
     const target = urls[turn++ % Math.max(1, urls.length)]
+    const ids = messageIdsIn(bytes)
+    order.sent(ids)
     try {
       if (target === undefined) throw new Error('no node is running')
       const answer = await fetch(`${target}${path}`, {
@@ -35,7 +41,8 @@ export async function startLoadBalancer(targets: () => readonly string[]): Promi
         signal: AbortSignal.timeout(FORWARD_MS),
       })
       const text = await answer.text()
-      if (answer.status !== 200) refused.push(performance.now())
+      if (answer.status === 200) order.acknowledged(ids)
+      else refused.push(performance.now())
       const retryAfter = answer.headers.get('retry-after')
       response.writeHead(answer.status, retryAfter === null ? {} : { 'retry-after': retryAfter }).end(text)
     } catch {
@@ -56,6 +63,7 @@ export async function startLoadBalancer(targets: () => readonly string[]): Promi
     url: receiver.url.replace(/\/$/, ''),
     refuse: null,
     refused,
+    order,
     goAway: () => receiver.goAway(),
     comeBack: () => receiver.comeBack(),
     moreRefused(requests) {
@@ -68,4 +76,9 @@ export async function startLoadBalancer(targets: () => readonly string[]): Promi
     [Symbol.asyncDispose]: () => receiver.goAway(),
   }
   return balancer
+}
+
+function messageIdsIn(bytes: Buffer): string[] {
+  const { batch = [] } = JSON.parse(bytes.toString()) as { batch?: { messageId: string }[] }
+  return batch.map(({ messageId }) => messageId)
 }

@@ -22,6 +22,7 @@ export interface Mutant {
   seed?: number
 }
 
+const NOT_IN_ORDER = /in order.*: m-\d+ and m-\d+ of a.* (?:the second arrived|the first arrived again|in one request)/
 const LOST = /acknowledged messages (?:never arrived|are not in the store)/
 
 export const MUTANTS: readonly Mutant[] = [
@@ -119,7 +120,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'partial-success-is-success',
     breaks: 'All messages that an integration got together count as delivered, also those that the tool did not accept.',
     file: 'delivery/shipments/task.ts',
-    changes: [["if (verdict === 'success') record.delivered", "if (verdict !== 'permanent') record.delivered"]],
+    changes: [["if (verdict === 'success') {\n        record.delivered", "if (verdict !== 'permanent') {\n        record.delivered"]],
     fault: 'host-killed',
     store: 'sqlite',
     expected: /integration: \d+ acknowledged messages never arrived/,
@@ -222,5 +223,32 @@ export const MUTANTS: readonly Mutant[] = [
     expected: /the recorded attempts delivered \d+ messages instead of \d+/,
     // All pauses are longer than the lease.
     seed: 1361,
+  },
+  {
+    name: 'key-in-parallel',
+    breaks: 'Messages of a key are sent while earlier ones of the key are in flight.',
+    file: 'delivery/lanes/queues/key-queues.ts',
+    changes: [['return running === 0 && waiting.length > 0', 'return running >= 0 && waiting.length > 0']],
+    fault: 'node-killed',
+    store: 'sqlite',
+    expected: NOT_IN_ORDER,
+  },
+  {
+    name: 'retry-overtaken',
+    breaks: 'New messages of a key are sent while its head waits for another attempt.',
+    file: 'store/sqlite/writing/ordered-claims.ts',
+    changes: [['const hasKeys = orderKeys.hasAny(destination)', 'const hasKeys = orderKeys.hasAny(destination) && destination < 0']],
+    fault: 'node-killed',
+    store: 'sqlite',
+    expected: NOT_IN_ORDER,
+  },
+  {
+    name: 'latest-first',
+    breaks: 'Messages that were claimed together are sent in the reverse of the order in which they were accepted.',
+    file: 'store/postgres/messages/ordered-claiming.ts',
+    changes: [['rows.sort((a, b) => a.ord - b.ord || byId(a, b))', 'rows.sort((a, b) => b.ord - a.ord || byId(a, b))']],
+    fault: 'node-killed',
+    store: 'postgres',
+    expected: NOT_IN_ORDER,
   },
 ]

@@ -6,15 +6,10 @@ import { RESUME_MS } from '../../cluster/cluster.ts'
 import { callControl, type DeliveryView, type LedgerRow, type SourceStats, TOKEN } from '../../system/service.ts'
 import { eventually } from '../../system/signals.ts'
 import { type FinalState, LETTERS, type TalliedDestination } from '../system/destinations.ts'
-import { numberOf } from '../system/numbered-message.ts'
+import { accountOf, numberOf } from '../system/numbered-message.ts'
 import type { System } from '../system/system.ts'
-import type { RoundResult } from './fault.ts'
-
-/** The time of a fault, in performance.now(): from its cause to the moment when the system can recover by itself. */
-export interface FaultTime {
-  fromMs: number
-  toMs: number
-}
+import type { FaultTime, RoundResult } from './fault.ts'
+import { auditOrder } from './order-audit.ts'
 
 /** What the audit finds out about a round. */
 export type Audit = Omit<RoundResult, 'faults' | 'recoveredMs'>
@@ -30,6 +25,8 @@ const SHOWN = 5
 export interface AuditOptions {
   /** The faults that can make a delivery arrive twice. */
   faults: readonly FaultTime[]
+  /** Whether copies must arrive before later messages of their keys. */
+  repeatsInOrder?: boolean
   /** The ledger and the number of accepted messages before the traffic began. */
   before?: { ledger: readonly LedgerRow[]; accepted: number }
   /** The maximum number of nodes that one fault affects; 1 by default. */
@@ -44,7 +41,7 @@ export interface AuditOptions {
 
 /** Ends the traffic, waits until nothing is pending, and compares. */
 export async function auditSystem(system: System, options: AuditOptions): Promise<Audit> {
-  const { faults, before, nodesAtOnce = 1, isSilent = false, deadlineMs = 180_000, mayBeDropped = false } = options
+  const { faults, before, nodesAtOnce = 1, isSilent = false, deadlineMs = 180_000, mayBeDropped = false, repeatsInOrder = false } = options
   const { traffic, destinations } = system
   const problems: string[] = []
   await traffic.finish({ deadlineMs })
@@ -65,6 +62,7 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
   })
 
   const lost = new Set<string>()
+  const ordered = { checked: 0, outOfOrder: 0 }
   let repeated = 0
   let mostRepeated = 0
   let repeatBound = 0
@@ -82,11 +80,13 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
     problems.push(...(await unexplainedCopies(system, destination, copies.unexplained, mayBeDropped)))
     if (copies.mostPerFault > bound) problems.push(`${destination.name}: ${copies.mostPerFault} messages arrived twice after one fault`)
     if (!mayBeDropped) problems.push(...(await settledTwice(system, destination, owed)))
+    problems.push(...orderProblems(system, destination, repeatsInOrder ? [] : faults, ordered))
   }
   problems.push(...system.problems, ...(await bookProblems(system, (before?.accepted ?? 0) + acknowledged.size)))
   return {
     acknowledged: acknowledged.size,
     lost: lost.size,
+    ordered,
     repeated,
     mostRepeated,
     repeatBound,
@@ -176,6 +176,22 @@ async function* deliveriesOf(system: System, destinationId: string): AsyncIterab
     yield* page.data
     cursor = page.next
   } while (cursor !== null)
+}
+
+/** Adds to the counts. */
+function orderProblems(
+  { traffic }: System,
+  { name, sightings, expected }: TalliedDestination,
+  faults: readonly FaultTime[],
+  counts: { checked: number; outOfOrder: number },
+): string[] {
+  if (sightings === undefined) return []
+  const endsByAnswer = (state: FinalState | undefined): boolean => state === 'delivered' || state === 'failed'
+  const keyOf = (id: string): string | null => (endsByAnswer(expected(numberOf(id))) ? accountOf(numberOf(id)) : null)
+  const { checked, outOfOrder, problems } = auditOrder({ order: traffic.order, sightings, keyOf, faults })
+  counts.checked += checked
+  counts.outOfOrder += outOfOrder
+  return problems.map((problem) => `${name}: ${problem}`)
 }
 
 /** Sums the outcomes of the recorded attempts. A delivery that two nodes have settled would count twice. */

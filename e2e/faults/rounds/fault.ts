@@ -5,6 +5,14 @@
 import type { Random } from '../system/random.ts'
 import type { StoreKind, System, SystemOptions } from '../system/system.ts'
 
+/** The time of a fault, in performance.now(): from its cause to the moment when the system can recover by itself. */
+export interface FaultTime {
+  fromMs: number
+  toMs: number
+  /** Until when a process that dies, or is declared dead, may have sent requests; toMs and RESUME_MS later by default. */
+  sentUntilMs?: number
+}
+
 export interface RoundOptions {
   store: StoreKind
   seed: number
@@ -15,7 +23,7 @@ export interface RoundOptions {
   deadlineMs: number
   /** Prints progress. */
   say: (text: string) => void
-  /** How long the system may take to recover, and deliveries to end; 180 s by default. */
+  /** How long the system may take to recover, and deliveries to end; 300 s by default. */
   patienceMs?: number
   /** Further options of Node.js for each node. */
   execArgv?: readonly string[]
@@ -28,6 +36,8 @@ export interface RoundResult {
   acknowledged: number
   /** Acknowledged messages that did not arrive, or whose outcome is not recorded. */
   lost: number
+  /** Messages at ordered destinations: how many were checked, and how many were out of order. Null in rounds of earlier versions. */
+  ordered: { checked: number; outOfOrder: number } | null
   /** Deliveries of which a receiver accepted more than one copy. */
   repeated: number
   /** The most copies that one fault caused at one destination, and the most that are allowed. */
@@ -46,6 +56,7 @@ export const EMPTY_RESULT: RoundResult = {
   faults: 0,
   acknowledged: 0,
   lost: 0,
+  ordered: null,
   repeated: 0,
   mostRepeated: 0,
   repeatBound: 0,
@@ -88,6 +99,10 @@ export interface Injection extends Omit<Fault, 'round'> {
   between?: readonly [least: number, most: number]
   /** Whether the fault can make a delivery arrive twice; true by default. The result of `cause` takes precedence. */
   repeats?: boolean
+  /** Whether copies must arrive before later messages of their keys, because no process dies; false by default. */
+  repeatsInOrder?: boolean
+  /** Whether what affected nodes send ends soon after the beginning of the fault. */
+  stopsSending?: boolean
   /** Whether outcomes cannot be recorded during the fault, and the store reports no error. */
   isSilent?: boolean
   /** Whether retention may drop messages whose deliveries have ended. */

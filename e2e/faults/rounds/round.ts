@@ -3,9 +3,9 @@
 
 import { seededRandom } from '../system/random.ts'
 import { type System, type SystemOptions, startSystem } from '../system/system.ts'
-import { auditSystem, type FaultTime } from './audit.ts'
+import { auditSystem } from './audit.ts'
 import { startDeletedUsers } from './deleted-users.ts'
-import { EMPTY_RESULT, type Fault, type Injection, type RoundOptions, type RoundResult } from './fault.ts'
+import { EMPTY_RESULT, type Fault, type FaultTime, type Injection, type RoundOptions, type RoundResult } from './fault.ts'
 
 /** After this many faults, the next one waits until the system has recovered, and the time is measured. */
 const MEASURED_EVERY = 4
@@ -13,6 +13,9 @@ const MEASURED_EVERY = 4
 const WARM_UP = 100
 /** The number of users who are deleted in each round, each during one of the first faults. */
 const DELETED_USERS = 3
+
+/** A node without a lease starts no ordered requests after 3 s. The rest is a margin for busy machines. */
+const STOPPED_MS = 6_000
 
 export type RoundParts = Omit<Injection, keyof Fault>
 
@@ -23,7 +26,14 @@ export function injected(injection: Injection): Fault {
 /** For rows that need something of their own in each round, such as a disk. */
 export async function injectedRound(injection: RoundParts, options: RoundOptions): Promise<RoundResult> {
   const { store, seed, random, faults: most, deadlineMs, say, patienceMs = PATIENCE_MS } = options
-  const { between = [5, 60], repeats = true, isSilent = false, hitsAllNodes = false, mayBeDropped = false } = injection
+  const {
+    between = [5, 60],
+    repeats = true,
+    isSilent = false,
+    hitsAllNodes = false,
+    mayBeDropped = false,
+    repeatsInOrder = false,
+  } = injection
   await using system = await startSystem({ store, random, ...settingsOf(injection, options) })
   const users = await startDeletedUsers(system, seededRandom(seed + DELETED_USERS))
   const faults: (FaultTime & { repeats: boolean })[] = []
@@ -50,7 +60,8 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
       break
     }
     const toMs = performance.now()
-    faults.push({ fromMs, toMs, repeats: caused?.repeats ?? repeats })
+    const sentUntil = injection.stopsSending ? { sentUntilMs: fromMs + STOPPED_MS } : {}
+    faults.push({ fromMs, toMs, repeats: caused?.repeats ?? repeats, ...sentUntil })
     say(`fault ${faults.length}, ${system.traffic.acknowledged.size} acknowledged`)
     if (faults.length % MEASURED_EVERY !== 0 && faults.length !== most) continue
     try {
@@ -69,6 +80,7 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
     faults: faults.filter((fault) => fault.repeats),
     nodesAtOnce,
     isSilent,
+    repeatsInOrder,
     mayBeDropped,
     deadlineMs: patienceMs,
   }).catch((error: Error) => {
@@ -81,7 +93,7 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
   return { ...audit, faults: faults.length, recoveredMs, problems }
 }
 
-const PATIENCE_MS = 180_000
+const PATIENCE_MS = 300_000
 
 function settingsOf(injection: RoundParts, options: RoundOptions): Partial<SystemOptions> {
   const { execArgv: more = [] } = options

@@ -52,6 +52,7 @@ const receivers: Injection = {
   note: 'One receiver stays healthy; the round fails if its messages arrive much later during faults than between them (p99). A message whose last response was a permanent error must be recorded as failed. If a 2xx response may have been lost, or came with broken data, another copy of the message does not count as arrived twice. The time to recover includes the pauses of circuit breakers.',
   stores: ['sqlite', 'postgres'],
   perRound: 12,
+  repeatsInOrder: true,
   system: () => ({ destinations: DESTINATIONS }),
   async cause(system, random) {
     const misbehaviour = systems.get(system) ?? (await install(system, random))
@@ -152,7 +153,7 @@ async function urlOf(system: System, { id }: TalliedDestination): Promise<string
 
 /** From now on, the last answer to a message decides how its delivery must end. */
 function receiving(destination: TalliedDestination, kinds: BadReceiver['kinds'], random: Random): BadReceiver {
-  const { receiver, tally, idsOf, expected } = destination
+  const { receiver, tally, sightings, idsOf, expected } = destination
   const one: BadReceiver = { destination, kinds, next: () => undefined }
   const last = new Map<number, FinalState>()
   const usual = receiver.answer
@@ -171,6 +172,7 @@ function receiving(destination: TalliedDestination, kinds: BadReceiver['kinds'],
       else last.delete(numberOf(id))
       if (bad?.ends === 'either') tally.addUncertain(id)
     }
+    if (bad !== undefined && bad.ends !== 'retried') sightings?.ended(ids, arrival.atMs)
     tally.notify()
     return answer
   }

@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LEASE_MS, type Node } from '../../cluster/cluster.ts'
+import { eventually } from '../../system/signals.ts'
 import type { Fault, Injection } from '../rounds/fault.ts'
 import { injected } from '../rounds/round.ts'
 import type { Random } from '../system/random.ts'
@@ -18,8 +19,10 @@ const PROXIED = {
 const cut: Injection = {
   ...PROXIED,
   key: 'network-cut',
+  stopsSending: true,
   title: 'The network between nodes and PostgreSQL is cut',
   how: 'For 0.2 to 15 s, a proxy forwards nothing and opens no new connections. In a fifth of the cases it resets all connections instead. This affects one node or, in 3 of 10 cases, all nodes at once. One cut in seven is longer than the lease.',
+  note: 'Two rounds (seeds 340002 and 340004) are not in the table: in one, no connection was open when a fault was to be caused; in the other, a receiver got requests of another program on the same machine. Nothing was lost or out of order in them.',
   async cause(system, random) {
     const nodes = affected(system, random)
     if (random.chance(0.2)) {
@@ -60,8 +63,12 @@ function affected({ nodes }: System, random: Random): readonly Node[] {
 }
 
 async function during(nodes: readonly Node[], ms: number, cause: (node: Node) => void): Promise<void> {
-  const open = nodes.reduce((sum, { proxy }) => sum + proxy.openConnections, 0)
-  if (open === 0) throw new Error('no connection was open')
+  // On a busy machine, a node may take a while to connect again after the fault before.
+  await eventually(
+    async () => nodes.reduce((sum, { proxy }) => sum + proxy.openConnections, 0),
+    (open) => open > 0,
+    { what: 'a connection is open' },
+  )
   for (const node of nodes) cause(node)
   await sleep(ms)
   for (const { proxy } of nodes) proxy.heal()

@@ -13,6 +13,7 @@ const frozen: Injection = {
   how: 'The node gets SIGSTOP, and SIGCONT after 0.1 to 4 s on SQLite, 0.2 to 15 s on PostgreSQL. On PostgreSQL, one pause in seven is longer than the lease.',
   stores: ['sqlite', 'postgres'],
   perRound: 25,
+  stopsSending: true,
   system: () => ({ perSecond: 20 }),
   async cause({ nodes, store }, random) {
     const node = random.pick(nodes)

@@ -11,8 +11,10 @@ const nodeKilled: Injection = {
   key: 'node-killed',
   title: 'A node is killed',
   how: 'The node gets SIGKILL at a random moment, and is started again at once. On PostgreSQL, in 3 of 10 cases the other node accepts up to 60 messages first.',
+  note: 'Two rounds on PostgreSQL with ordered destinations (seeds 340000 and 360000) failed and are not in the table: on an overloaded machine, the ordered destination that gets single messages fell behind for more than five minutes. In the first, 5,212 of its messages were still pending when the round ended. Nothing was out of order.',
   stores: ['sqlite', 'postgres'],
   perRound: 25,
+  stopsSending: true,
   async cause(system, random) {
     const node = random.pick(system.nodes)
     await node.kill()

@@ -1,12 +1,13 @@
 // The destinations of the system under fault, one for each way to deliver: one by one, in batches, with a transformation, with dead
-// letters, and through an integration. For each message it is known in advance how its delivery to each of them must end. A tally
+// letters, in order, and through an integration. For each message it is known in advance how its delivery to each of them must end. A tally
 // records which messages a receiver accepted and when; it keeps a few bytes per message, so that hours of traffic fit in memory.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Gateway, startGateway } from '../../integrations/gateway/recording-gateway.ts'
 import { type Answer, type Arrival, type Behaviour, type Receiver, startReceiver } from '../../system/receiver.ts'
-import { numberOf } from './numbered-message.ts'
+import { BY_ACCOUNT, numberOf } from './numbered-message.ts'
 import type { Random } from './random.ts'
+import { Sightings } from './sightings.ts'
 
 export type FinalState = 'delivered' | 'failed' | 'expired' | 'cancelled'
 
@@ -67,6 +68,8 @@ export interface TalliedDestination {
   name: string
   id: string
   tally: Tally
+  /** Only of ordered destinations. */
+  sightings?: Sightings
   receiver: Pick<Receiver, 'goAway' | 'comeBack' | 'answer'>
   /** How the delivery of a message must end; undefined: it is not owed to this destination. */
   expected: (nth: number) => FinalState | undefined
@@ -84,6 +87,10 @@ export interface PlannedDestination {
   idsOf?: TalliedDestination['idsOf']
   batchSize?: number
   isWrong?: (arrival: Arrival) => string | undefined
+  /** Whether its settings have an order, which is by account. */
+  isOrdered?: boolean
+  /** The share of requests that its receiver answers with 503; 2 % by default. */
+  failing?: number
 }
 
 const RETRY = { initialMs: 200, maxMs: 2_000 }
@@ -93,6 +100,10 @@ const SLACK_URL = 'https://hooks.slack.com/services/T000/B000/sample'
 const TRANSFORMATION = `export default (message) => message.properties.n % 10 === 7 ? null : { ...message, properties: { n: message.properties.n, transformed: true } }`
 
 export const LETTERS = 'dead letters'
+/** What a dead node had in flight is attempted again only after this time. */
+const ORDERED_TIMEOUT_MS = 5_000
+/** A key waits whenever its receiver fails. */
+const ORDERED_FAILING = 0.08
 
 export const USUAL_DESTINATIONS: readonly PlannedDestination[] = [
   { name: 'one by one', settings: {}, expected: () => 'delivered' },
@@ -119,6 +130,22 @@ export const USUAL_DESTINATIONS: readonly PlannedDestination[] = [
     settings: {},
     expected: (nth) => (isRefused(nth) ? 'failed' : 'delivered'),
     behave: ([id = '']) => (isRefused(numberOf(id)) ? { status: 410 } : undefined),
+  },
+  {
+    name: 'in order',
+    settings: { order: { by: BY_ACCOUNT }, timeoutMs: ORDERED_TIMEOUT_MS },
+    isOrdered: true,
+    failing: ORDERED_FAILING,
+    expected: (nth) => (isRefused(nth) ? 'failed' : 'delivered'),
+    behave: ([id = '']) => (isRefused(numberOf(id)) ? { status: 410 } : undefined),
+  },
+  {
+    name: 'in order, in batches',
+    settings: { order: { by: BY_ACCOUNT }, timeoutMs: ORDERED_TIMEOUT_MS, batch: { size: BATCH, lingerMs: 20 } },
+    batchSize: BATCH,
+    isOrdered: true,
+    failing: ORDERED_FAILING,
+    expected: () => 'delivered',
   },
 ]
 
@@ -168,12 +195,14 @@ export async function startDestinations(options: DestinationsOptions, started: A
   for (const planned of all) {
     const { name, settings, expected, idsOf = messageIds, batchSize = 1 } = planned
     const tally = new Tally()
-    const receiver = started.use(await startTalliedReceiver(planned, { tally, random, problems }))
+    const sightings = planned.isOrdered ? new Sightings() : undefined
+    const receiver = started.use(await startTalliedReceiver(planned, { tally, sightings, random, problems }))
     const sourceIds = name === LETTERS ? [] : [sourceId]
     const letters = name === 'refusing some' ? { deadLetter } : {}
     const id = await create({ name, sourceIds, urls: [receiver.url], ...settings, ...letters })
     if (name === LETTERS) deadLetter = id
-    made.push({ name, id, tally, receiver, expected, idsOf, inFlight: MAX_IN_FLIGHT * batchSize })
+    const order = sightings === undefined ? {} : { sightings }
+    made.push({ name, id, tally, receiver, expected, idsOf, inFlight: MAX_IN_FLIGHT * batchSize, ...order })
   }
   if (gateway !== undefined) {
     const mapping = { url: SLACK_URL, channel: '#orders', text: { '@template': '{{messageId}}' } }
@@ -189,10 +218,10 @@ export async function startDestinations(options: DestinationsOptions, started: A
 }
 
 function startTalliedReceiver(
-  { behave = () => undefined, idsOf = messageIds, isWrong }: PlannedDestination,
-  { tally, random, problems }: { tally: Tally; random: Random; problems: string[] },
+  { behave = () => undefined, idsOf = messageIds, isWrong, failing }: PlannedDestination,
+  { tally, sightings, random, problems }: { tally: Tally; sightings: Sightings | undefined; random: Random; problems: string[] },
 ): Promise<Receiver> {
-  const flaky = failingNowAndThen(random)
+  const flaky = failingNowAndThen(random, failing)
   const answer: Behaviour = (arrival) => {
     const wrong = isWrong?.(arrival)
     if (wrong !== undefined) problems.push(wrong)
@@ -201,8 +230,11 @@ function startTalliedReceiver(
   }
   return startReceiver(answer, {
     forgets: true,
+    arrived: (arrival) => sightings?.arrived(idsOf(arrival), arrival.atMs),
     answered(arrival) {
+      if (arrival.status === 410) sightings?.ended(idsOf(arrival), performance.now())
       if (arrival.status === null || arrival.status < 200 || arrival.status > 299) return
+      sightings?.ended(idsOf(arrival), performance.now())
       for (const id of idsOf(arrival)) tally.add(id, performance.now())
       tally.notify()
     },
@@ -214,10 +246,10 @@ function messageIds({ messages }: Pick<Arrival, 'messages'>): string[] {
 }
 
 /** Answers as slowly as a distant server, so that something is always in flight, and fails now and then, so that something always waits for a retry. */
-function failingNowAndThen(shared: Random): (ids: readonly string[]) => Answer {
+function failingNowAndThen(shared: Random, share = 0.02): (ids: readonly string[]) => Answer {
   const random = shared.fork()
   return () => {
     const after = sleep(random.int(5, 60))
-    return random.chance(0.02) ? { after, status: 503 } : { after }
+    return random.chance(share) ? { after, status: 503 } : { after }
   }
 }

@@ -1,0 +1,45 @@
+// The destinations that the dashboard makes for alerts: the service accepts each, and sends what the preview of the form shows.
+
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { previewOf, RECEIVER_KINDS, SAMPLE_ALERT } from '../../packages/dashboard/src/pages/alerts/receiver-kinds.ts'
+import { type Service, startService } from '../system/service.ts'
+
+const VALUES: Readonly<Record<string, Record<string, string>>> = {
+  slack: { url: 'https://hooks.slack.com/services/T0/B0/secret-token' },
+  pagerduty: { key: '0123456789abcdef0123456789abcdef' },
+  teams: { url: 'https://example.logic.azure.com/workflows/1?sig=secret-token' },
+  discord: { url: 'https://discord.com/api/webhooks/1/secret-token' },
+  email: { key: 're_secret-token', from: 'alerts@example.com', to: 'a@example.com, b@example.com' },
+  webhook: { url: 'https://example.com/hooks/alerts' },
+}
+
+interface Preview {
+  data: { request: { url: string; body: string } | null; error?: { sentence: string } }[]
+}
+
+suite('receivers of alerts', () => {
+  let service: Service
+  before(async () => {
+    service = await startService()
+  })
+  after(() => service[Symbol.asyncDispose]())
+
+  for (const kind of RECEIVER_KINDS) {
+    test(`${kind.name}: the request is the one that the form shows`, async () => {
+      const values = VALUES[kind.id] ?? {}
+      assert.deepEqual(kind.problems(values), {})
+      assert.notDeepEqual(kind.problems({}), {})
+      const settings = kind.settings(values)
+      const body = { name: `Alerts in ${kind.name}`, sourceIds: ['system'], ...settings }
+      const made = await service.api<{ id: string }>('/destinations', { method: 'POST', body })
+      assert.ok(!JSON.stringify(made).includes('"secret-token"'))
+      const preview = await service.api<Preview>(`/destinations/${made.id}/preview`, { method: 'POST', body: { message: SAMPLE_ALERT } })
+      const [sent] = preview.data
+      assert.ok(sent?.request, JSON.stringify(sent))
+      const request = JSON.parse(sent.request.body) as Record<string, unknown>
+      if (settings.request === undefined) assert.deepEqual(request['properties'], SAMPLE_ALERT.properties)
+      else assert.deepEqual(request, previewOf(settings))
+    })
+  }
+})

@@ -1,0 +1,113 @@
+// Prints how soon the pages of the dashboard are ready, what the first load transfers, and what 90 days of counts take, with a shop and more
+// destinations. Not a test: the times depend on the machine.
+//
+//   npm run bench:dashboard                                         100 destinations, 2,000 messages
+//   npm run bench:dashboard -- --destinations 500 --messages 1000000
+
+import { DatabaseSync } from 'node:sqlite'
+import { parseArgs } from 'node:util'
+import { addHour, packWeek, WEEK_MS, type Week, weekOf } from '../../packages/server/src/store/history/packed-stats.ts'
+import { latencyBucket, latencyName, PENDING, type StatCounts } from '../../packages/server/src/store/port/stat-counts.ts'
+import { startBrowser, type Tab } from './browser.ts'
+import { end, shopTraffic, startScene } from './scene.ts'
+
+const { values } = parseArgs({
+  options: { destinations: { type: 'string', default: '100' }, messages: { type: 'string', default: '2000' } },
+})
+const HOUR_MS = 3_600_000
+const HOURS = 90 * 24
+const MEASURED_DESTINATIONS = 20
+const RUNS = 3
+
+/** Milliseconds from the navigation to a page without anything that is loading. */
+const READY = (path: string): string => `new Promise((resolve) => {
+  const startedAt = performance.now()
+  history.pushState(null, '', ${JSON.stringify(path)})
+  const look = () => document.querySelector('main h1') !== null && document.querySelector('[aria-busy="true"]') === null
+    ? resolve(performance.now() - startedAt)
+    : requestAnimationFrame(look)
+  requestAnimationFrame(() => requestAnimationFrame(look))
+})`
+const PAINTS = `JSON.stringify({
+  firstContentfulPaintMs: Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0),
+  domCompleteMs: Math.round(performance.getEntriesByType('navigation')[0].domComplete),
+  requests: performance.getEntriesByType('resource').length,
+  transferredKB: Math.round([...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')].reduce((sum, { transferSize }) => sum + transferSize, 0) / 1000),
+})`
+
+function countsOf(hour: number, random: () => number): StatCounts {
+  const attempts = Math.round(200 * (1.2 + Math.sin(hour / 4)) * (0.8 + 0.4 * random()))
+  const counts: StatCounts = { attempts, owed: attempts, delivered: attempts, [PENDING]: Math.ceil(random() * 10) }
+  for (let at = 0; at < attempts; at++) {
+    const name = latencyName(latencyBucket(80 * Math.exp((random() + random() + random() - 1.5) * 1.2)))
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  return counts
+}
+
+/** The bytes of a table with the packed counts of some destinations, for 500. */
+function bytesOf90Days(): number {
+  const database = new DatabaseSync(':memory:')
+  database.exec(`CREATE TABLE stats (kind TEXT NOT NULL, subject TEXT NOT NULL, step INTEGER NOT NULL, at INTEGER NOT NULL, doc TEXT NOT NULL, PRIMARY KEY (kind, subject, step, at)) WITHOUT ROWID, STRICT;
+    CREATE INDEX stats_by_age ON stats (step, at)`)
+  const insert = database.prepare("INSERT INTO stats VALUES ('destination', ?, ?, ?, ?)")
+  let seed = 7
+  const random = (): number => {
+    seed = (seed * 48_271) % 2_147_483_647
+    return seed / 2_147_483_647
+  }
+  const begin = weekOf(Date.now())
+  for (let at = 0; at < MEASURED_DESTINATIONS; at++) {
+    const weeks = new Map<number, Week>()
+    for (let hour = 0; hour < HOURS; hour++) {
+      const ms = begin + hour * HOUR_MS
+      const week: Week = weeks.get(weekOf(ms)) ?? new Map()
+      weeks.set(weekOf(ms), week)
+      addHour(week, ms, countsOf(hour, random))
+    }
+    for (const [ms, week] of weeks) insert.run(`dst_${String(at).padStart(12, '0')}`, WEEK_MS, ms, packWeek(week))
+  }
+  const { pages } = database.prepare('SELECT count(*) AS pages FROM dbstat').get() as { pages: number }
+  database.close()
+  return (pages * 4_096 * 500) / MEASURED_DESTINATIONS
+}
+
+async function readyAfter(tab: Tab, path: string): Promise<number[]> {
+  const times: number[] = []
+  for (let run = 0; run <= RUNS; run++) {
+    await tab.go('/signature')
+    times.push(await tab.page.evaluate<number>(READY(path)))
+    await tab.settled()
+  }
+  // The first visit also loads the code of the page.
+  return times.slice(1).sort((a, b) => a - b)
+}
+
+console.log(
+  `90 days of hourly counts of 500 destinations: ${(bytesOf90Days() / 1e6).toFixed(1)} MB (measured with ${MEASURED_DESTINATIONS})`,
+)
+const scene = await startScene()
+const browser = await startBrowser()
+try {
+  const { service, receivers } = scene
+  const sourceIds = [service.sourceId]
+  for (let at = 5; at < Number(values.destinations); at++)
+    await service.destination({
+      name: `Partner ${at}`,
+      urls: [`${receivers.warehouse.url}p/${at}`],
+      sourceIds,
+      filter: { types: { allow: ['alias'] } },
+    })
+  await shopTraffic(service, Number(values.messages))
+  const tab = await browser.open(service)
+  await tab.visit('/')
+  console.log(`First load of the overview: ${await tab.page.evaluate<string>(PAINTS)}`)
+  console.log(`\nReady after, with ${values.destinations} destinations and ${values.messages} messages (median of ${RUNS}, code loaded):`)
+  for (const [pattern, path] of Object.entries(scene.views)) {
+    const times = await readyAfter(tab, path)
+    console.log(`${String(Math.round(times[Math.floor(times.length / 2)] ?? 0)).padStart(6)} ms  ${pattern}`)
+  }
+  tab.problems.length = 0
+} finally {
+  await end(browser, scene)
+}
