@@ -148,7 +148,16 @@ async function openService(root: string, name: string, thread: string): Promise<
   )
   link.commands.define(1, webhookOf({ urls: [url], sharedSecret: SHARED_SECRET, signingSecrets: [], headers: {} }))
   const about = { sourceId: 'src_1', receivedAtMs: Date.UTC(2026, 0, 1), ip: null, browser: false, trace: null }
-  const common = { destination: 1, isBatch: false, attempt: 1, replay: false, keepAnswer: false, isPreview: false, steps: null }
+  const common = {
+    destination: 1,
+    isBatch: false,
+    attempt: 1,
+    replay: false,
+    keepAnswer: false,
+    isPreview: false,
+    notAfterMs: null,
+    steps: null,
+  }
   let number = 1
   return {
     name,

@@ -8,12 +8,14 @@ import { machineText, targetsText } from '../client/report.ts'
 import { type Backlog, type BacklogKind, copyOf, createBacklog } from './environment/backlog.ts'
 import { startPostgres, startRedis } from './environment/databases.ts'
 import { EVENTS_PER_LARGE_REQUEST, EVENTS_PER_REQUEST, MAX_EVENTS_PER_REQUEST, SHORT_EVENT_BYTES } from './environment/events.ts'
+import { createFolder } from './environment/processes.ts'
 import { createPrograms, type Program, type ProgramName, versionOf } from './environment/programs.ts'
 import { createRoundRunner } from './environment/rounds.ts'
 import { isServiceThere } from './environment/service.ts'
 import { CONNECTIONS, createTraffic, type Load } from './environment/traffic.ts'
 import { installPeers } from './install.ts'
 import { backlogTargets, backlogText } from './large-backlog-report.ts'
+import { orderTargets, orderText } from './order-report.ts'
 import { costText, deadText, deliveryText, floodText, idleText, ingestText, NOT_MEASURED, noiseText, saturatedText } from './report.ts'
 import { measureCost } from './scenarios/cpu-cost.ts'
 import { measureDead, measureStarts } from './scenarios/dead-destination.ts'
@@ -22,17 +24,18 @@ import { measureFlood } from './scenarios/flood.ts'
 import { measureIdle } from './scenarios/idle-latency.ts'
 import { measureIngest } from './scenarios/ingest.ts'
 import { type LargeBacklogRun, measureLargeBacklog, STORES, type StoreKind } from './scenarios/large-backlog.ts'
+import { measureOrder, ORDER_CASES, type OrderRound } from './scenarios/order.ts'
 import { measureSaturated } from './scenarios/saturated.ts'
 import { loadText, type Results, targets } from './targets.ts'
 
 const SCENARIOS = ['delivery', 'ingest', 'idle', 'flood', 'cost', 'dead', 'saturated'] as const
-/** Runs only if --only names it, because filling the store takes long. */
-const SEPARATE = ['backlog'] as const
+/** Run only if --only names them, because they take long. */
+const SEPARATE = ['backlog', 'order'] as const
 const NAMES = [...SCENARIOS, ...SEPARATE]
 type Scenario = (typeof NAMES)[number]
 const MAX_CONNECTIONS = 1_000
 /** The scenarios that compare two versions. */
-const COMPARED: string[] = ['delivery', 'ingest', 'idle'] satisfies Scenario[]
+const COMPARED: string[] = ['delivery', 'ingest', 'idle', 'order'] satisfies Scenario[]
 
 const HELP = `Compares the service with the limit of its building blocks, graphile-worker, BullMQ and bare Fastify.
 
@@ -45,9 +48,10 @@ usage: node scripts/run.mjs bench/service/run.ts [options]
   --before FOLDER  a checkout of an earlier commit, with its dependencies: delivery, ingest and idle are measured against it,
                    beside the two-thread limit and bare Fastify but without the other peers
   --one-core       with --before: run the two versions on the first core only (needs taskset)
-  --only NAME,…    scenarios: ${SCENARIOS.join(', ')} (repeatable); ${SEPARATE.join(', ')} runs only if it is named here
+  --only NAME,…    scenarios: ${SCENARIOS.join(', ')} (repeatable); ${SEPARATE.join(' and ')} run only if they are named here
   --size N         backlog: the number of deliveries pending for the dead destination (10,000,000)
-  --store NAME     backlog: ${STORES.join(' or ')} (${STORES[0]})
+  --keys N         backlog: the dead destination is ordered, and its deliveries are of this many users
+  --store NAME     backlog and order: ${STORES.join(' or ')} (${STORES[0]})
   --keep FOLDER    backlog: keep the filled store there, and use it again in the next run
   --fill-batch N   backlog: events per request while the store is filled (${EVENTS_PER_LARGE_REQUEST})
   --tries N        repeat a run that other work disturbed, up to N runs in all (3)
@@ -105,6 +109,11 @@ if (![pending, fillBatch].every((count) => Number.isInteger(count) && count >= 1
 const store = STORES.find((name) => name === options.store)
 if (store === undefined) {
   console.error(`--store must be ${STORES.join(' or ')}, not ${options.store}`)
+  process.exit(2)
+}
+const keys = options.keys === undefined ? undefined : Number(options.keys)
+if (keys !== undefined && !(Number.isInteger(keys) && keys >= 1)) {
+  console.error('--keys must be a whole number of at least 1')
   process.exit(2)
 }
 const isWanted = (part: Scenario): boolean => (only.length === 0 ? !SEPARATE.includes(part as never) : only.includes(part))
@@ -182,6 +191,7 @@ await postgres?.stop()
 await redis?.stop()
 
 let large: LargeBacklogRun | undefined
+let ordered: OrderRound[] = []
 if (isServiceThere()) {
   if (isWanted('flood')) {
     for (const death of ['refusing', 'hanging'] as const) {
@@ -194,10 +204,11 @@ if (isServiceThere()) {
     results.saturated = await roundRunner.run('saturated', '', rounds, saturating)
   }
   if (isWanted('cost') || isWanted('dead')) await roundRunner.attempt('backlogs', '', measureBacklogs)
+  if (isWanted('order')) ordered = await measureOrders(store)
   if (isWanted('backlog')) large = await roundRunner.attempt('backlogs', '', () => measureLarge(store))
 }
 
-const judged = [...targets(results), ...(large ? backlogTargets(large) : [])]
+const judged = [...targets(results), ...(large ? backlogTargets(large) : []), ...(ordered.length > 0 ? orderTargets(ordered) : [])]
 const report = [
   '# Service benchmark',
   machine,
@@ -223,8 +234,11 @@ over 16 connections unless a table says otherwise; events in batches of 1,000 ha
         ...section('cost', 'Cost of an event by the size of the store', () => costText(results)),
         ...section('saturated', 'Delivery while ingest is saturated', () => saturatedText(results.saturated)),
         ...section('dead', 'A healthy destination at 200 events/s beside a dead one', () => deadText(results)),
-        ...section('backlog', `${pending.toLocaleString('en')} deliveries pending for a dead destination, on ${store}`, () =>
-          large ? backlogText(large) : 'Not run.',
+        ...section('order', `Ordered destinations, on ${store}`, () => orderText(ordered)),
+        ...section(
+          'backlog',
+          `${pending.toLocaleString('en')} deliveries pending for a dead destination${keys === undefined ? '' : `, ordered, of ${keys.toLocaleString('en')} users`}, on ${store}`,
+          () => (large ? backlogText(large) : 'Not run.'),
         ),
       ]
     : []),
@@ -246,6 +260,7 @@ function readOptions() {
         before: { type: 'string' },
         only: { type: 'string', multiple: true },
         size: { type: 'string', default: '10000000' },
+        keys: { type: 'string' },
         store: { type: 'string', default: STORES[0] },
         keep: { type: 'string' },
         'fill-batch': { type: 'string', default: String(EVENTS_PER_LARGE_REQUEST) },
@@ -311,8 +326,23 @@ async function measureLarge(kind: StoreKind): Promise<LargeBacklogRun | undefine
       measuredEvents: COST_EVENTS,
       warmUpEvents: WARM_UP_EVENTS,
       keep: options.keep,
+      keys,
     })
   } finally {
     await traffic.close()
+  }
+}
+
+async function measureOrders(kind: StoreKind): Promise<OrderRound[]> {
+  const server = kind === 'postgres' ? await startPostgres({ folder: createFolder() }) : undefined
+  const cases = ORDER_CASES.filter(({ isBefore = false }) => !isBefore || isCompared)
+  try {
+    const measuring = cases.map((one) => ({
+      key: one.name,
+      measure: () => measureOrder(one, { server, before: options.before, scale: SCALE }),
+    }))
+    return await roundRunner.run('order', kind, rounds, measuring)
+  } finally {
+    await server?.stop()
   }
 }

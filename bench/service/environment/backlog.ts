@@ -42,6 +42,8 @@ export interface FillOptions {
   place?: StorePlace
   eventsPerRequest?: number
   onProgress?: (filled: number) => void
+  /** The dead destination is ordered, and its events are of so many users. */
+  keys?: number | undefined
 }
 
 export function sqliteIn(folder: string): StorePlace {
@@ -53,13 +55,14 @@ export function sqliteIn(folder: string): StorePlace {
  * separate source, because events of `default` must not go to the dead destination too.
  */
 export async function createBacklog(traffic: Traffic, kind: BacklogKind, events: number, options: FillOptions = {}): Promise<Backlog> {
-  const { place = sqliteIn(createFolder()), eventsPerRequest = EVENTS_PER_LARGE_REQUEST, onProgress } = options
+  const { place = sqliteIn(createFolder()), eventsPerRequest = EVENTS_PER_LARGE_REQUEST, onProgress, keys } = options
   const service = await place.start()
   try {
     const measured = await service.defaultSource()
     const source = kind === 'stored' ? measured : await service.createSource('backlog')
+    const order = keys === undefined ? {} : { order: {} }
     const deadId =
-      kind === 'pending' ? await service.createDestination('dead', `http://127.0.0.1:${await closedPort()}/`, source) : undefined
+      kind === 'pending' ? await service.createDestination('dead', `http://127.0.0.1:${await closedPort()}/`, source, order) : undefined
     const { dataBytes, fillSeconds } = await fill()
     const line = (await service.ledger()).find(({ destinationId }) => destinationId === deadId)
     if (deadId !== undefined && line?.pending !== events) throw new Error(`${line?.pending} pending after filling ${events}`)
@@ -71,7 +74,7 @@ export async function createBacklog(traffic: Traffic, kind: BacklogKind, events:
       const target = service.targetOf(source)
       const sent: Sent[] = []
       const send = async (count: number, perRequest: number, connections: number) => {
-        sent.push(requireAll(await traffic.fill(target, count, perRequest, connections)))
+        sent.push(requireAll(await traffic.fill(target, count, perRequest, connections, keys)))
         onProgress?.(sent.reduce((sum, { acknowledged }) => sum + acknowledged, 0))
       }
       const large = events - (events % eventsPerRequest)

@@ -15,6 +15,8 @@ export const MAX_EVENTS_PER_REQUEST = 1_000
 /** Differs in every run, because a store that is kept would drop the ids of an earlier run as duplicates. */
 const SALT = randomInt(2 ** 32)
 const ID_LENGTH = 36
+const USER_PREFIX = '"userId":"user_'
+const USER_DIGITS = 10
 const PLACEHOLDER = '00000000-0000-4a7b-8c1d-0000'
 const EVENT_NAMES = ['Order Completed', 'Product Viewed', 'Cart Updated', 'Signup Finished', 'Invoice Paid', 'Plan Changed']
 const WORDS = 'amber basin cedar delta ember fjord grove haven inlet jetty knoll lagoon meadow north orchard pier quarry ridge'.split(' ')
@@ -24,6 +26,8 @@ export interface Template {
   bytes: Buffer
   bodyBytes: number
   idOffsets: number[]
+  /** Of the digits of the user ids. */
+  userOffsets: number[]
 }
 
 export interface Target {
@@ -46,8 +50,10 @@ export function buildTemplate(target: Target, events: number, seed: number): Tem
   const bytes = Buffer.from(`POST ${target.path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
   const idOffsets: number[] = []
   for (let at = bytes.indexOf(PLACEHOLDER); at !== -1; at = bytes.indexOf(PLACEHOLDER, at + ID_LENGTH)) idOffsets.push(at)
+  const userOffsets: number[] = []
+  for (let at = bytes.indexOf(USER_PREFIX); at !== -1; at = bytes.indexOf(USER_PREFIX, at + 1)) userOffsets.push(at + USER_PREFIX.length)
   if (idOffsets.length !== events) throw new Error(`found ${idOffsets.length} id placeholders in ${events} events`)
-  return { bytes, bodyBytes: Buffer.byteLength(body), idOffsets }
+  return { bytes, bodyBytes: Buffer.byteLength(body), idOffsets, userOffsets }
 }
 
 /** The size of an event in a batch of this many. */
@@ -64,7 +70,7 @@ function buildEvent(random: () => number, timestamp: string, bytes: number) {
     timestamp,
     type: 'track',
     event: EVENT_NAMES[Math.floor(random() * EVENT_NAMES.length)],
-    userId: `user_${digits(10)}`,
+    userId: `user_${digits(USER_DIGITS)}`,
     properties: {
       orderId: `order_${digits(12)}`,
       total: Number(digits(6)) / 100,
@@ -94,6 +100,22 @@ export function stampIds({ bytes, idOffsets }: Template, first: number): void {
     writeHex(bytes, at + 4, low & 0xffff)
     writeHex(bytes, at + 9, high >>> 16)
     writeHex(bytes, at + 24, high & 0xffff)
+  }
+}
+
+/** The user of an event, one of `users`: which one is random, but the same in every run. */
+export function userOf(sequence: number, users: number): number {
+  return mix(sequence ^ 0x5bd1e995) % users
+}
+
+/** Gives the events `first`, `first + 1`, … their users. */
+export function stampUsers({ bytes, userOffsets }: Template, first: number, users: number): void {
+  for (const [index, at] of userOffsets.entries()) {
+    let left = userOf(first + index, users)
+    for (let digit = USER_DIGITS - 1; digit >= 0; digit -= 1) {
+      bytes[at + digit] = 48 + (left % 10)
+      left = Math.floor(left / 10)
+    }
   }
 }
 

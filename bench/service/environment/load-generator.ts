@@ -2,7 +2,7 @@
 // request when the last was answered; or, with a rate, one request at a time is sent at random intervals. Only 200 is a success.
 
 import { connect, type Socket } from 'node:net'
-import { buildTemplate, stampIds, type Target, type Template } from './events.ts'
+import { buildTemplate, stampIds, stampUsers, type Target, type Template } from './events.ts'
 import { frame, nowMs } from './http-message.ts'
 
 export interface Job {
@@ -17,6 +17,8 @@ export interface Job {
   durationMs?: number
   /** If missing, requests are sent as fast as they are answered. */
   requestsPerSecond?: number
+  /** The events are of so many users; of a few random ones if missing. */
+  users?: number
 }
 
 export interface Sent {
@@ -90,7 +92,7 @@ async function flood(job: Job, connections: Connection[], templates: Template[],
         const template = templates.pop()
         if (!template) throw new Error('more connections than templates')
         const sentAtMs = nowMs()
-        const isTaken = await send(connection, template, first, sent)
+        const isTaken = await send(connection, template, first, sent, job.users)
         if (job.durationMs !== undefined) answersMs.push(nowMs() - sentAtMs)
         templates.unshift(template)
         if (!isTaken) await pause(REFUSED_PAUSE_MS)
@@ -131,8 +133,9 @@ async function pace(job: Job, connections: Connection[], templates: Template[], 
   sent.ackedAtMs = ackedAtMs
 }
 
-function send(connection: Connection, template: Template, first: number, sent: Sent): Promise<boolean> {
+function send(connection: Connection, template: Template, first: number, sent: Sent, users?: number): Promise<boolean> {
   stampIds(template, first)
+  if (users !== undefined) stampUsers(template, first, users)
   return new Promise((resolve) => {
     connection.onAnswer = (status, body) => {
       sent.lastAnswerAtMs = nowMs()

@@ -39,7 +39,7 @@ export interface Service {
   targetOf(source: Source): Target
   defaultSource(): Promise<Source>
   createSource(name: string): Promise<Source>
-  createDestination(name: string, url: string, source: Source): Promise<string>
+  createDestination(name: string, url: string, source: Source, settings?: object): Promise<string>
   setPaused(destinationId: string, paused: boolean): Promise<void>
   setUrl(destinationId: string, url: string): Promise<void>
   ledger(options?: { recount: boolean }): Promise<LedgerLine[]>
@@ -55,6 +55,10 @@ export interface Service {
 function flagsOfStart(): string[] {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } }
   return scripts.start.split(' ').filter((word) => word.startsWith('--'))
+}
+
+function pick(...names: string[]): Record<string, string | undefined> {
+  return Object.fromEntries(names.flatMap((name) => (name in process.env ? [[name, process.env[name]]] : [])))
 }
 
 export function isServiceThere(): boolean {
@@ -79,7 +83,7 @@ export async function startService(
   const env = {
     PATH: process.env.PATH,
     // Set by scripts/run.mjs, which also starts the service of a user.
-    ...(process.env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }),
+    ...pick('NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX'),
     NODE_ENV: 'production',
     SWITCHYARD_PORT: '0',
     SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
@@ -112,8 +116,8 @@ export async function startService(
       return source
     },
     createSource: async (name) => (await call('POST', '/api/sources', { name })) as Source,
-    async createDestination(name, url, source) {
-      const destination = { type: 'webhook', name, urls: [url], sourceIds: [source.id], sharedSecret: SHARED_SECRET }
+    async createDestination(name, url, source, settings = {}) {
+      const destination = { type: 'webhook', name, urls: [url], sourceIds: [source.id], sharedSecret: SHARED_SECRET, ...settings }
       const { id } = (await call('POST', '/api/destinations', destination)) as { id: string }
       return id
     },

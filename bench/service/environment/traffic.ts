@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { EVENTS_PER_REQUEST, type Target } from './events.ts'
 import type { Job, LoadReport, Sent } from './load-generator.ts'
 import { nextReport, startScript, stop } from './processes.ts'
-import type { ReceiverReport, ReceiverRequest } from './receiver.ts'
+import type { ReceiverReport, ReceiverRequest, RefusedUser } from './receiver.ts'
 
 /** Sixteen concurrent clients: enough to keep every program busy, few enough to be fair to one that answers late. */
 export const CONNECTIONS = 16
@@ -13,6 +13,8 @@ export const CONNECTIONS = 16
 export interface Load {
   eventsPerRequest: number
   connections: number
+  /** The events are of so many users. */
+  users?: number
 }
 
 export const USUAL_LOAD: Load = { eventsPerRequest: EVENTS_PER_REQUEST, connections: CONNECTIONS }
@@ -38,12 +40,12 @@ export interface Traffic {
   /** Sends single events at an average rate. */
   pace(target: Target, events: number, perSecond: number): Promise<Sent & Range>
   /** Sends events that no receiver expects. */
-  fill(target: Target, events: number, eventsPerRequest: number, connections: number): Promise<Sent>
+  fill(target: Target, events: number, eventsPerRequest: number, connections: number, users?: number): Promise<Sent>
   flood(target: Target, durationMs: number, eventsPerRequest?: number): Promise<Sent>
   /** The number of events that the receiver has received so far. */
   receivedCount(): Promise<number>
   /** Must be called before sending. Resolves with the time at which all of the next `events` events have arrived. */
-  expectNext(events: number, timeoutMs: number): Promise<number>
+  expectNext(events: number, timeoutMs: number, refused?: RefusedUser): Promise<number>
   received(range: Range): Promise<Received>
   close(): Promise<void>
 }
@@ -55,8 +57,9 @@ export interface Range {
 
 let nextFill = FILL_FIRST
 
-export async function createTraffic(): Promise<Traffic> {
-  const [load, receiver] = [startScript('load-generator.ts'), startScript('receiver.ts')]
+/** `answerAfterMs`: how long the receiver takes to answer. */
+export async function createTraffic({ answerAfterMs = 0 } = {}): Promise<Traffic> {
+  const [load, receiver] = [startScript('load-generator.ts'), startScript('receiver.ts', [String(answerAfterMs)])]
   const [, { port }] = await Promise.all([
     nextReport<LoadReport, 'ready'>(load, 'ready', START_LIMIT_MS),
     nextReport<ReceiverReport, 'listening'>(receiver, 'listening', START_LIMIT_MS),
@@ -89,8 +92,8 @@ export async function createTraffic(): Promise<Traffic> {
       const sent = await send({ target, connections: CONNECTIONS, eventsPerRequest: 1, requestsPerSecond, ...range }, 300_000)
       return { ...sent, ...range }
     },
-    async fill(target, events, eventsPerRequest, connections) {
-      const job = { target, connections, eventsPerRequest, events, first: nextFill }
+    async fill(target, events, eventsPerRequest, connections, users) {
+      const job: Job = { target, connections, eventsPerRequest, events, first: nextFill, ...(users !== undefined && { users }) }
       nextFill += events
       return await send(job, 1_800_000)
     },
@@ -102,8 +105,8 @@ export async function createTraffic(): Promise<Traffic> {
       nextFill += events
       return sent
     },
-    async expectNext(events, timeoutMs) {
-      ask(receiver, { kind: 'expect', first: next, events })
+    async expectNext(events, timeoutMs, refused) {
+      ask(receiver, { kind: 'expect', first: next, events, ...(refused !== undefined && { refused }) })
       const range = { first: next, events }
       try {
         const { lastNewAtMs } = await nextReport<ReceiverReport, 'complete'>(receiver, 'complete', timeoutMs)

@@ -28,6 +28,8 @@ export interface LargeBacklogOptions {
   warmUpEvents: number
   /** The filled store is kept in this folder, and used again by the next run. */
   keep: string | undefined
+  /** The dead destination is ordered, and its events are of so many users. */
+  keys: number | undefined
 }
 
 export interface LargeBacklogRun {
@@ -105,13 +107,13 @@ export async function measureLargeBacklog(
 }
 
 async function fill(traffic: Traffic, options: LargeBacklogOptions, createPlace: CreatePlace): Promise<Backlog> {
-  const { events, eventsPerRequest, keep } = options
+  const { events, eventsPerRequest, keep, keys } = options
   requireSpace(options)
   if (keep !== undefined) mkdirSync(keep, { recursive: true })
   const startedAtMs = nowMs()
   const onProgress = (filled: number) => console.error(progressText(filled, events, nowMs() - startedAtMs))
   const place = await createPlace(keep ?? createFolder())
-  const backlog = await createBacklog(traffic, 'pending', events, { place, eventsPerRequest, onProgress })
+  const backlog = await createBacklog(traffic, 'pending', events, { place, eventsPerRequest, onProgress, keys })
   if (keep !== undefined) writeFileSync(join(keep, KEPT_FILE), JSON.stringify({ ...backlog, place: undefined }))
   return backlog
 }
