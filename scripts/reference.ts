@@ -8,6 +8,7 @@ import { commandLinePages } from './reference/cli.ts'
 import { configPage } from './reference/config.ts'
 import { dashboardRules } from './reference/dashboard-rules.ts'
 import { dashboardTypes } from './reference/dashboard-types.ts'
+import { docPages } from './reference/doc-pages.ts'
 import { errorsPage } from './reference/errors.ts'
 import { featureFlagsPage } from './reference/feature-flags.ts'
 import { httpPages } from './reference/http.ts'
@@ -31,6 +32,7 @@ export const REFERENCE_PAGES: readonly ReferencePage[] = [
   { path: 'docs/reference/feature-flags.md', render: featureFlagsPage },
   { path: 'packages/dashboard/src/api/types.ts', render: dashboardTypes },
   { path: 'packages/dashboard/src/api/rules.ts', render: dashboardRules },
+  { path: 'packages/dashboard/src/api/doc-pages.ts', render: docPages },
 ]
 
 const root = join(import.meta.dirname, '..')

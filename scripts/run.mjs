@@ -42,6 +42,8 @@ const child = spawn(runtime, [...flags, join(root, script), ...args], {
   env: {
     // From the second run on, no thread of the service needs the compiler of TypeScript: 35 MB less memory, and half the time to start.
     NODE_COMPILE_CACHE: join(modules, '.cache', 'switchyard-compiled'),
+    // glibc otherwise keeps a separate pool of memory for each thread, and none of them returns what another one could use.
+    MALLOC_ARENA_MAX: '2',
     ...process.env,
     PATH: `${join(modules, '.bin')}${process.platform === 'win32' ? ';' : ':'}${process.env.PATH ?? ''}`,
   },

@@ -35,18 +35,22 @@ export async function startService(folder: string, { port, isOurs }: { port: num
   if (isOurs) guard.searchParams.set('remove', folder)
   // Settings in the user's environment are meant for the user's own service.
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SWITCHYARD_')))
-  const child = spawn(process.execPath, ['--max-semi-space-size=16', `--import=${guard.href}`, CLI, 'serve', '--json'], {
-    cwd: folder,
-    detached: true,
-    stdio: ['ignore', 'pipe', log, 'ipc'],
-    env: {
-      ...env,
-      SWITCHYARD_HOST: '127.0.0.1',
-      SWITCHYARD_PORT: String(port),
-      SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
-      SWITCHYARD_LOG: 'warn',
+  const child = spawn(
+    process.execPath,
+    ['--max-semi-space-size=16', '--heap-growing-percent=100', `--import=${guard.href}`, CLI, 'serve', '--json'],
+    {
+      cwd: folder,
+      detached: true,
+      stdio: ['ignore', 'pipe', log, 'ipc'],
+      env: {
+        ...env,
+        SWITCHYARD_HOST: '127.0.0.1',
+        SWITCHYARD_PORT: String(port),
+        SWITCHYARD_STORE: `sqlite:${join(folder, 'switchyard.db')}`,
+        SWITCHYARD_LOG: 'warn',
+      },
     },
-  })
+  )
   closeSync(log)
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message))

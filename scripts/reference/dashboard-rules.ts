@@ -6,6 +6,7 @@ import { STATUS_CODES } from 'node:http'
 import { MESSAGE_TYPES, REFUSALS } from '../../packages/protocol/src/index.ts'
 import { REASONS } from '../../packages/server/src/api/attempt-reasons.ts'
 import type { JsonSchema } from '../../packages/server/src/api/schema.ts'
+import { LOGIN_PROBLEMS } from '../../packages/server/src/control/access/people/login-failures.ts'
 import { newDestinationFields } from '../../packages/server/src/control/destinations/destination-settings.ts'
 import { WITHOUT_ATTEMPT } from '../../packages/server/src/control/history/reasons.ts'
 import { BATCH_ERRORS, REQUEST_ERRORS } from '../../packages/server/src/control/openapi/tracking-operations.ts'
@@ -42,6 +43,7 @@ export function dashboardRules(): string {
     declared('The name of a secret.', 'SECRET_NAME', SECRET_NAME),
     declared('Why an attempt or a delivery failed.', 'REASONS', { ...Object.fromEntries(sentences), ...WITHOUT_ATTEMPT }),
     declared('The names of HTTP statuses.', 'STATUS_NAMES', Object.fromEntries(statuses)),
+    declared('Why a login with single sign-on failed, and what to do.', 'LOGIN_PROBLEMS', LOGIN_PROBLEMS),
     declared('Why the tracking API rejected a call.', 'REJECTIONS', { ...REFUSALS, ...Object.fromEntries(rejections) }),
     '',
   ].join('\n\n')

@@ -58,10 +58,11 @@ function indexText(entries: readonly CatalogEntry[]): string {
     `The other ${all - working} do not work outside of Segment. Their pages say why. \`npm run coverage:integrations\` prints these numbers, and compares the requests of each integration with those of Segment’s library.`,
     '',
     table(
-      ['Integration', 'Slug', 'Auth', 'Actions', 'Presets'],
-      entries.map(({ slug, name, auth, actionCount, presetCount, problem, needs }) => [
+      ['Integration', 'Slug', 'Category', 'Auth', 'Actions', 'Presets'],
+      entries.map(({ slug, name, category, auth, actionCount, presetCount, problem, needs }) => [
         `[${quoted(name)}](${slug}.md)`,
         code(slug),
+        category,
         problem !== null ? 'does not work' : needs === null ? auth : `${auth}, needs audiences`,
         String(actionCount),
         String(presetCount),
