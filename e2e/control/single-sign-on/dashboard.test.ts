@@ -138,6 +138,8 @@ suite('single sign-on in the dashboard', { concurrency: 1 }, () => {
     for (const [reason, words] of [
       ['certificate_expired', 'The TLS certificate of the identity provider has expired.'],
       ['client_rejected', 'The identity provider rejects the client id or the client secret of this service.'],
+      ['certificate_invalid', 'The TLS certificate of the identity provider is not trusted.'],
+      ['misconfigured', 'The identity provider did not answer as an OpenID Connect provider.'],
       ['clock_wrong', 'The identity provider sent a token that is expired or not valid yet.'],
       ['login_refused', 'The identity provider refused the login.'],
     ] as const) {

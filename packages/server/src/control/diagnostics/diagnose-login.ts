@@ -8,7 +8,7 @@ import type { Finding } from './finding.ts'
 const CLOCK_MS = 30_000
 
 /** What the check itself cannot notice. */
-const ONLY_IN_LOGINS: ReadonlySet<ProviderProblem> = new Set(['client_rejected', 'clock_wrong', 'signature_invalid', 'token_invalid'])
+const ONLY_IN_LOGINS: ReadonlySet<ProviderProblem> = new Set(['clock_wrong', 'signature_invalid', 'token_invalid'])
 
 export async function checkSingleSignOn({ name, issuer, people }: SingleSignOn): Promise<Finding> {
   try {

@@ -52,7 +52,10 @@ export class Logins {
     const { returnTo } = login
     if (!(await this.#people.documents.use(`state ${login.state}`, login.expiresAtMs, this.#nowMs())))
       throw new LoginFailed('login_expired')
-    if (error !== undefined) throw new LoginFailed('login_refused', returnTo)
+    if (error !== undefined) {
+      this.#people.noteRefusal(error)
+      throw new LoginFailed(error === 'unauthorized_client' ? 'client_rejected' : 'login_refused', returnTo)
+    }
     if (typeof code !== 'string' || code === '' || (issuer !== null && typeof issuer !== 'string')) throw new LoginFailed('login_expired')
     try {
       const identity = await this.#people.asking((provider) => provider.exchange({ code, issuer }, login))

@@ -71,12 +71,20 @@ export class People {
       this.#problem = null
       return answer
     } catch (error) {
-      if (error instanceof ProviderError && !error.isDenied) {
+      // A client that is rejected is a problem for everybody, also if the status is 401.
+      if (error instanceof ProviderError && (!error.isDenied || error.reason === 'client_rejected')) {
         if (this.#problem?.reason !== error.reason) this.#options.onEvent({ problem: error.message, err: error.cause })
         this.#problem = { reason: error.reason, sinceMs: this.#problem?.sinceMs ?? this.#nowMs() }
       }
       throw error
     }
+  }
+
+  /** Logs the error code of a login that the provider refused, unless the person cancelled it. The code comes with the browser. */
+  noteRefusal(code: unknown): void {
+    if (code === 'access_denied') return
+    const shown = typeof code === 'string' && /^[a-z_]{1,60}$/.test(code) ? code : 'an unreadable error'
+    this.#options.onEvent({ problem: `the identity provider refused a login: ${shown}` })
   }
 
   /** For the diagnostics. Whether people can log in is known only from logins, so this does not clear the last problem. */

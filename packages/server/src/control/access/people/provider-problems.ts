@@ -85,7 +85,7 @@ export function providerError(error: unknown, status: number | null): ProviderEr
   const oauth = chain.map(({ error: each }) => each).find((each) => typeof each === 'string')
   const isDenied = status === 401 || oauth === 'invalid_grant'
   const made = (reason: ProviderProblem): ProviderError => new ProviderError(reason, { isDenied, cause: error })
-  if (oauth === 'invalid_client' || oauth === 'unauthorized_client') return made('client_rejected')
+  if (oauth === 'invalid_client' || oauth === 'unauthorized_client' || chain.some(isClientChallenge)) return made('client_rejected')
   if (status !== null && (status >= 500 || status === 429)) return made('unreachable')
   for (const code of codes) {
     if (typeof code !== 'string') continue
@@ -96,6 +96,11 @@ export function providerError(error: unknown, status: number | null): ProviderEr
   if (chain.some(({ message }) => typeof message === 'string' && message.includes('signature verification failed')))
     return made('signature_invalid')
   return made(status === null ? 'unreachable' : 'misconfigured')
+}
+
+/** A challenge to authenticate with Basic is about the client; access tokens are asked for with Bearer. */
+function isClientChallenge({ cause }: Link): boolean {
+  return Array.isArray(cause) && cause.some((each: { scheme?: unknown } | null) => String(each?.scheme).toLowerCase() === 'basic')
 }
 
 type Link = { readonly code?: unknown; readonly error?: unknown; readonly message?: unknown; readonly cause?: unknown }

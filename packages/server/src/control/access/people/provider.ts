@@ -2,6 +2,7 @@
 // signature, also those that come directly from the provider. Requests go only to https, or to http on loopback, have a deadline, and read
 // a bounded answer. Keys are read anew for each token, so that a provider may change them at any time; logins and re-checks are rare.
 
+import { randomBytes } from 'node:crypto'
 import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose'
 import * as client from 'openid-client'
 import { isLoopbackHost } from '../../../api/parse-values.ts'
@@ -169,7 +170,7 @@ export class Provider {
     }
   }
 
-  /** For the diagnostics: reads the configuration and the keys of the provider anew. Throws ProviderError. */
+  /** For the diagnostics: reads the configuration and the keys of the provider anew, and asks whether it knows this client. Throws ProviderError. */
   async check(): Promise<{ clockAheadMs: number | null }> {
     this.#metadata = null
     return this.#ask(async (asked) => {
@@ -179,7 +180,34 @@ export class Provider {
       const response = await fetchOf(asked)(jwks_uri, { method: 'GET', signal: AbortSignal.timeout(TIMEOUT_SECONDS * 1_000) })
       const keys = (await response.json()) as { keys?: unknown }
       if (response.status !== 200 || !Array.isArray(keys.keys) || keys.keys.length === 0) throw new ProviderError('misconfigured')
-      return { clockAheadMs: asked.clockAheadMs }
+      const { clockAheadMs } = asked
+      await this.#checkClient(asked)
+      return { clockAheadMs }
+    })
+  }
+
+  /**
+   * A login that may show no page ends with a redirect, and one that the provider refuses with a page: because of the client id or the redirect
+   * URI. A code that was never issued is refused as such only if the client secret is right.
+   */
+  async #checkClient(asked: Asked): Promise<void> {
+    const redirect_uri = this.#settings.redirectUri
+    const random = (): string => randomBytes(32).toString('base64url')
+    const address = client.buildAuthorizationUrl(asked.configuration, {
+      redirect_uri,
+      scope: this.#settings.scopes,
+      prompt: 'none',
+      state: random(),
+      nonce: random(),
+      code_challenge: random(),
+      code_challenge_method: 'S256',
+    })
+    const { status } = await fetchOf(asked)(address.href, { method: 'GET', signal: AbortSignal.timeout(TIMEOUT_SECONDS * 1_000) })
+    if (status === 400 || status === 401 || status === 403) throw new ProviderError('client_rejected')
+    const code = { code: random(), redirect_uri, code_verifier: random() }
+    await client.genericGrantRequest(asked.configuration, 'authorization_code', code).catch((error: unknown) => {
+      const problem = providerError(error, asked.status)
+      if (problem.reason !== 'misconfigured') throw problem
     })
   }
 
