@@ -45,7 +45,7 @@ export const SECTIONS: readonly Section[] = [
       ['delivery', 'Delivery and retries'],
       ['order', 'Order'],
       ['lake', 'Lakes and warehouses'],
-      ['numbers', 'Which number means what'],
+      ['numbers', 'What the numbers count'],
       ['alerts', 'Alerts'],
     ],
   },

@@ -16,7 +16,7 @@ export const DOC_PAGES: readonly (readonly [path: string, title: string, section
   ['/docs/guide/delivery', 'Delivery and retries', 'Delivery'],
   ['/docs/guide/order', 'Order', 'Delivery'],
   ['/docs/guide/lake', 'Lakes and warehouses', 'Delivery'],
-  ['/docs/guide/numbers', 'Which number means what', 'Delivery'],
+  ['/docs/guide/numbers', 'What the numbers count', 'Delivery'],
   ['/docs/guide/alerts', 'Alerts', 'Delivery'],
   ['/docs/guide/verifying-webhooks', 'Verifying webhooks', 'Receive'],
   ['/docs/guide/tracking-plan', 'Tracking plans', 'Data you can trust'],
