@@ -7,7 +7,7 @@ import { IS_LONG } from '../system/long-tests.ts'
 import { startReceiver } from '../system/receiver.ts'
 import type { Service } from '../system/service.ts'
 import { eventually } from '../system/signals.ts'
-import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './browser.ts'
+import { NARROW, startBrowser, type Tab, type TabOptions, type TestBrowser, type Theme, WIDE } from './browser.ts'
 import { end, type Scene, shopTraffic, startScene } from './scene.ts'
 
 let browser: TestBrowser
@@ -26,7 +26,6 @@ const CODE =
  * answered with 400, which the browser logs.
  */
 async function write(tab: Tab, name: 'Code' | 'Mapping', text: string): Promise<void> {
-  tab.expected.push(/status of 400/)
   const editor = tab.page.getByRole('textbox', { name, exact: true })
   await editor.click()
   await tab.page.keyboard.press('ControlOrMeta+a')
@@ -37,6 +36,16 @@ async function write(tab: Tab, name: 'Code' | 'Mapping', text: string): Promise<
 const bodies = ({ arrivals }: { arrivals: readonly { bytes: Buffer }[] }): string[] => arrivals.map(({ bytes }) => String(bytes))
 
 const region = (tab: Tab, name: string) => tab.page.getByRole('region', { name, exact: true })
+
+/**
+ * The browser logs refused previews: 400 while the code is invalid, and 429 while the previews of the other test and those of earlier text still
+ * run, which takes longer on a busy machine. The page asks again.
+ */
+async function openTab(service: Service, options?: TabOptions): Promise<Tab> {
+  const tab = await browser.open(service, options)
+  tab.expected.push(/status of (400|429)/)
+  return tab
+}
 
 /** Twelve messages: two of each kind of the shop. The tests share a source, so the messages of others arrive, too. */
 async function destinationWithMessages(
@@ -55,7 +64,7 @@ suite('what a destination sends', { concurrency: 2 }, () => {
     const { service } = scene
     const { id, receiver } = await destinationWithMessages(service, 'Transformed')
     await using _ = receiver
-    await using tab = await browser.open(service)
+    await using tab = await openTab(service)
     const { page } = tab
     await tab.visit(`/destinations/${id}?tab=transformation`)
     await page.getByRole('button', { name: 'Add a transformation' }).click()
@@ -96,7 +105,7 @@ suite('what a destination sends', { concurrency: 2 }, () => {
     const { service } = scene
     const { id, receiver } = await destinationWithMessages(service, 'Faulty')
     await using _ = receiver
-    await using tab = await browser.open(service)
+    await using tab = await openTab(service)
     const { page } = tab
     await tab.visit(`/destinations/${id}?tab=transformation`)
     await page.getByRole('button', { name: 'Add a transformation' }).click()
@@ -144,7 +153,7 @@ suite('what a destination sends', { concurrency: 2 }, () => {
     const { service } = scene
     const { id, receiver } = await destinationWithMessages(service, 'Shaped')
     await using _ = receiver
-    await using tab = await browser.open(service, { width: NARROW })
+    await using tab = await openTab(service, { width: NARROW })
     const { page } = tab
     await tab.visit(`/destinations/${id}?tab=request`)
     await page.getByRole('button', { name: 'Customize the request' }).click()
@@ -187,9 +196,8 @@ suite('what a destination sends', { concurrency: 2 }, () => {
     const { service } = scene
     const { id, receiver } = await destinationWithMessages(service, 'Typed')
     await using _ = receiver
-    await using tab = await browser.open(service)
+    await using tab = await openTab(service)
     const { page } = tab
-    tab.expected.push(/status of 400/)
     await tab.visit(`/destinations/${id}`)
     await page.getByRole('tab', { name: 'Health' }).focus()
     for (let at = 0; at < 3; at++) await page.keyboard.press('ArrowRight')
@@ -228,7 +236,7 @@ suite('what a destination sends', { concurrency: 2 }, () => {
     await using receiver = await startReceiver()
     const id = await service.destination({ name: 'Retried', urls: [receiver.url] })
     const other = await service.destination({ name: 'Lost and found', urls: [receiver.url], sourceIds: [] })
-    await using tab = await browser.open(service)
+    await using tab = await openTab(service)
     const { page } = tab
     await tab.visit(`/destinations/${id}?tab=settings`)
     await page.getByRole('button', { name: /^Retries/ }).click()
@@ -267,7 +275,7 @@ suite('what a destination sends', { concurrency: 2 }, () => {
       urls: [receiver.url],
       auth: { type: 'basic', username: 'me', password: 'first' },
     })
-    await using tab = await browser.open(service)
+    await using tab = await openTab(service)
     const { page } = tab
     await tab.visit(`/destinations/${id}?tab=settings`)
     const expression = page.getByRole('textbox', { name: 'Expression' })
@@ -312,7 +320,7 @@ test('every tab fits at both widths and in both themes, without serious findings
     retry: { initialMs: 1_000 },
   }
   await service.api(`/destinations/${id}`, { method: 'PATCH', body })
-  await using tab = await browser.open(service)
+  await using tab = await openTab(service)
   const all: [number, Theme][] = [
     [WIDE, 'light'],
     [NARROW, 'dark'],

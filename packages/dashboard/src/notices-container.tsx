@@ -4,5 +4,6 @@ import '@mantine/notifications/styles.css'
 import { Notifications } from '@mantine/notifications'
 
 export default function NoticesContainer() {
-  return <Notifications position="top-right" />
+  // Long enough to be read, also on a slow machine.
+  return <Notifications position="top-right" autoClose={8_000} />
 }

@@ -46,3 +46,10 @@ test('the title of a message', () => {
 test('the errors of the transformation are counted', () => {
   assert.deepEqual(failuresOf([failed('a'), sent('b'), failed('c')]), [{ message: 'line 3: oops', count: 2 }])
 })
+
+test('a message that a busy service did not reach is not counted as failed, and is not compared', () => {
+  const notRun: PreviewEntry = { ...sent('b'), request: null, error: { reason: 'not_run', sentence: 'Not reached.', line: null } }
+  assert.equal(countsText([sent('a'), notRun]), 'Of the last 2 messages: 1 sent, 1 not run.')
+  assert.deepEqual(effectsOf([sent('a'), sent('b')], [sent('a'), notRun]), ['Nothing would change for the last message.'])
+  assert.deepEqual(effectsOf([sent('b')], [notRun]), ['No message could be compared yet.'])
+})

@@ -11,12 +11,13 @@ export function requestsOf({ request, requests }: PreviewEntry): PreviewRequest[
   return requests ?? (request === null ? [] : [request])
 }
 
-export type PreviewKind = 'sent' | 'dropped' | 'skipped' | 'failed'
+/** `not run`: the preview did not reach the message in time, which says nothing about the message. */
+export type PreviewKind = 'sent' | 'dropped' | 'skipped' | 'failed' | 'not run'
 
-export const KIND_COLORS = { sent: 'teal', dropped: 'orange', skipped: 'gray', failed: 'red' } as const
+export const KIND_COLORS = { sent: 'teal', dropped: 'orange', skipped: 'gray', failed: 'red', 'not run': 'gray' } as const
 
 export function kindOf({ error, dropped, skipped }: PreviewEntry): PreviewKind {
-  if (error !== undefined) return 'failed'
+  if (error !== undefined) return error.reason === 'not_run' ? 'not run' : 'failed'
   if (dropped === true) return 'dropped'
   return skipped === undefined ? 'sent' : 'skipped'
 }
@@ -32,7 +33,7 @@ export function titleOf({ type, event, message }: Pick<PreviewEntry, 'type' | 'e
 export type Counts = Record<PreviewKind, number>
 
 export function countsOf(entries: readonly PreviewEntry[]): Counts {
-  const counts: Counts = { sent: 0, dropped: 0, skipped: 0, failed: 0 }
+  const counts: Counts = { sent: 0, dropped: 0, skipped: 0, failed: 0, 'not run': 0 }
   for (const entry of entries) counts[kindOf(entry)]++
   return counts
 }
@@ -51,10 +52,13 @@ export function effectsOf(now: readonly PreviewEntry[], next: readonly PreviewEn
   const before = new Map(now.map((entry) => [entry.messageId, entry]))
   const pairs = next.flatMap((after) => {
     const entry = before.get(after.messageId)
-    return entry === undefined ? [] : [{ current: entry, next: after }]
+    // What was not run says nothing about the change.
+    const isKnown = entry !== undefined && kindOf(entry) !== 'not run' && kindOf(after) !== 'not run'
+    return isKnown ? [{ current: entry, next: after }] : []
   })
   const of = (count: number): string => (pairs.length === 1 ? 'The last message' : `${count} of the last ${pairs.length} messages`)
-  if (pairs.length === 0) return ['No message is stored yet, so there is nothing to compare.']
+  if (pairs.length === 0)
+    return [next.length === 0 ? 'No message is stored yet, so there is nothing to compare.' : 'No message could be compared yet.']
   const effects: string[] = []
   const tell = (kind: PreviewKind, would: string, is: string): void => {
     const after = pairs.filter((pair) => kindOf(pair.next) === kind).length

@@ -8,14 +8,16 @@ import { type Answer, type ApiProblem, call } from '../../api/client.ts'
 import type { Operations } from '../../api/types.ts'
 import type { Destination } from '../kind.ts'
 import { useChangeDestination } from '../use-change-destination.ts'
-import type { PreviewEntry } from './preview-rows.ts'
+import { kindOf, type PreviewEntry } from './preview-rows.ts'
 
 export const PREVIEWED = 50
 const TYPING_MS = 350
+/** How often a preview is asked for again while it has no message, or a busy service did not reach all messages in time. */
+const MAX_REPEATS = 200
 
 /** The service runs few previews at a time. */
 const AGAIN = {
-  retry: (failures: number, { code }: ApiProblem) => code === 'too_many_previews' && failures < 5,
+  retry: (failures: number, { code }: ApiProblem) => code === 'too_many_previews' && failures < 20,
   retryDelay: 700,
 }
 
@@ -108,8 +110,7 @@ export function usePreview({ destination: { id, version }, changes, problems }: 
     queryFn: ({ signal }) => preview(id, JSON.parse(asked) as ContentChanges | null, signal),
     enabled: problems.size === 0,
     ...AGAIN,
-    // Until there is a message to show.
-    refetchInterval: ({ state }) => (state.data !== undefined && state.data.data.length === 0 ? 3_000 : false),
+    refetchInterval: ({ state }) => (isUnfinished(state.data) && state.dataUpdateCount < MAX_REPEATS ? 3_000 : false),
   })
   const last = useRef<readonly PreviewEntry[] | null>(null)
   if (query.data !== undefined) last.current = query.data.data
@@ -121,6 +122,11 @@ export function usePreview({ destination: { id, version }, changes, problems }: 
   }
 }
 
+/** There is no message yet, or a busy service did not reach all of them in time. */
+function isUnfinished(preview: Preview | undefined): boolean {
+  return preview !== undefined && (preview.data.length === 0 || preview.data.some((entry) => kindOf(entry) === 'not run'))
+}
+
 /** What is sent now, to compare it with what would be sent. */
 export function useCurrent({ destination: { id, version } }: ContentState, isEnabled: boolean) {
   return useQuery<Preview, ApiProblem>({
@@ -128,6 +134,7 @@ export function useCurrent({ destination: { id, version } }: ContentState, isEna
     queryFn: ({ signal }) => preview(id, null, signal),
     enabled: isEnabled,
     ...AGAIN,
+    refetchInterval: ({ state }) => (isEnabled && isUnfinished(state.data) && state.dataUpdateCount < MAX_REPEATS ? 3_000 : false),
   })
 }
 
