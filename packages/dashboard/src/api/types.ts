@@ -312,6 +312,12 @@ export interface Operations {
     body: undefined
     answer: { data: ({ reason: string | null; status: number | null; sentence: string; responseStart: string | null; count: number; deliveryId: string })[]; examined: number }
   }
+  /** Compare failed messages with delivered ones of the same event */
+  'GET /api/deliveries/differences': {
+    query: { destinationId: string; state?: 'failed' | 'expired' | undefined; reason?: string | undefined; event?: string | undefined; from?: string | undefined; to?: string | undefined }
+    body: undefined
+    answer: { type: string | null; event: string | null; examined: { failed: number; delivered: number }; complete: 'yes' | 'too_few' | 'out_of_time'; data: ({ field: string | null; kind: 'presence' | 'type' | 'value' | 'source' | 'version' | 'size'; value: string | null; sentence: string; failed: number; delivered: number; score: number })[] }
+  }
   /** List deliveries, newest first */
   'GET /api/deliveries': {
     query: { destinationId?: string | undefined; state?: 'pending' | 'delivered' | 'failed' | 'expired' | 'cancelled' | undefined; reason?: string | undefined; userId?: string | undefined; event?: string | undefined; from?: string | undefined; to?: string | undefined; limit?: number | undefined; cursor?: string | undefined }

@@ -6,6 +6,7 @@ import { type Answer, useApi } from '../api/queries.ts'
 import { Loading } from '../components/page.tsx'
 import { AlertLink, Countdown, SectionTitle, SmallNote, Time, ViewLink } from '../components/styled.tsx'
 import { deliveriesAddress } from '../delivery/filters.ts'
+import { WhatDiffers } from '../delivery/what-differs.tsx'
 import { count, dateTime, duration, exactCount, share } from '../text/format.ts'
 import { reasonSentence } from '../text/reasons.ts'
 import { forecastText } from './backlog-forecast.ts'
@@ -177,7 +178,7 @@ function LastFailure({ id, oldestPendingAt, advice }: { id: string; oldestPendin
   const failed = useApi('GET /api/deliveries', {
     query: { destinationId: id, state: 'failed', limit: 1 },
     everyMs: 10_000,
-    enabled: pending.data !== undefined && tried === undefined,
+    enabled: pending.data !== undefined,
   })
   // If a receiver has been down for longer than the retry window, attempted deliveries have expired and the others were not attempted.
   const expired = useApi('GET /api/deliveries', {
@@ -201,6 +202,7 @@ function LastFailure({ id, oldestPendingAt, advice }: { id: string; oldestPendin
         <AlertLink to={deliveriesAddress({ destinationId: id, state: 'pending' })}>View all pending</AlertLink>
         <AlertLink to={deliveriesAddress({ destinationId: id, state: 'failed' })}>View all failed</AlertLink>
       </Group>
+      {(failed.data?.data.length ?? 0) > 0 && <WhatDiffers destinationId={id} state="failed" />}
     </Stack>
   )
 }

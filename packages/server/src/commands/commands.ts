@@ -3,6 +3,7 @@
 import { apply } from './configuration/apply.ts'
 import { exportCommand } from './configuration/export.ts'
 import { DELIVERY_COMMANDS } from './history/deliveries.ts'
+import { differences } from './history/differences.ts'
 import { events } from './history/events.ts'
 import { MESSAGE_COMMANDS } from './history/messages.ts'
 import { QUARANTINE_COMMANDS } from './history/quarantine.ts'
@@ -56,6 +57,7 @@ export const SECTIONS: readonly Section[] = [
       events,
       ...QUARANTINE_COMMANDS,
       ...DELIVERY_COMMANDS,
+      differences,
       ...REPLAY_COMMANDS,
       ...REPORT_COMMANDS,
     ],

@@ -28,6 +28,7 @@ import { nodeRoutes } from './diagnostics/nodes.ts'
 import { eventRoutes } from './events/events.ts'
 import { answerRoutes } from './history/answers.ts'
 import { deliveryRoutes } from './history/deliveries.ts'
+import { differenceRoutes } from './history/differences.ts'
 import { ledgerRoutes } from './history/ledger.ts'
 import { liveRoutes } from './history/live.ts'
 import { messageRoutes } from './history/messages.ts'
@@ -92,6 +93,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         messageRoutes,
         eventRoutes,
         answerRoutes,
+        differenceRoutes,
         deliveryRoutes,
         quarantineRoutes,
         replayRoutes,

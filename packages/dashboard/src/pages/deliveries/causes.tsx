@@ -6,6 +6,7 @@ import { ReplayIcon } from '../../components/icons.tsx'
 import { Empty, Loaded } from '../../components/page.tsx'
 import { LinkButton, LongCode, LongText, Note, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
 import { deliveriesAddress, type Filters, isFailure, type ReplayBody, timesOf } from '../../delivery/filters.ts'
+import { WhatDiffers } from '../../delivery/what-differs.tsx'
 import { exactCount } from '../../text/format.ts'
 import { reasonAdvice } from '../../text/reasons.ts'
 
@@ -94,6 +95,9 @@ function CauseCard({
           </Text>
         </Group>
         <Answers cause={cause} times={times} />
+        {isExisting && (state === 'failed' || state === 'expired') && (
+          <WhatDiffers destinationId={destinationId} state={state} reason={reason ?? undefined} {...times} />
+        )}
         <Group gap="xs">
           <StateBadge state={state} />
           {reason !== null && (
