@@ -106,10 +106,10 @@ async function assertAllInOrder(cluster: Cluster, { receivers, users, stop }: Or
     try {
       await receiver.until(() => acceptedOf(receiver) === users.total, { deadlineMs: DEADLINE_MS })
     } catch (error) {
-      assertOrdered(receiver.arrivals)
+      assertOrdered(receiver.arrivals, { afterDeath: true })
       throw new Error(`${users.total} messages were acknowledged. ${await pendingOf(cluster)}`, { cause: error })
     }
-    assertOrdered(receiver.arrivals)
+    assertOrdered(receiver.arrivals, { afterDeath: true })
   }
 }
 

@@ -10,6 +10,7 @@ import { acceptedOf, assertOrdered, failsFirst, sentIn, Users } from '../system/
 import { type Reachable, type Wiring, wire } from '../system/wiring.ts'
 
 const RETRY = { initialMs: 100, maxMs: 400, factor: 2 }
+const WAITING = { deadlineMs: 60_000 }
 
 let service: InProcessService
 
@@ -42,7 +43,7 @@ describe('Ordered destinations', () => {
         const names = Array.from({ length: 1 + (request % 5) }, (_, at) => `u${(request * 3 + at * at) % 7}`)
         await wiring.send(names.map((user) => users.message(user)))
       }
-      await receiver.until(() => acceptedOf(receiver) === users.total, { deadlineMs: 15_000 })
+      await receiver.until(() => acceptedOf(receiver) === users.total, WAITING)
       assertOrdered(receiver.arrivals)
       await receiver.close()
     })
@@ -57,10 +58,10 @@ describe('Ordered destinations', () => {
     await wiring.send([users.message('broken')])
     await wiring.attempted(users.id('broken', 1), 2)
     for (let at = 0; at < 20; at++) await wiring.send([users.message('broken'), users.message(`other${at % 3}`)])
-    await receiver.until(() => acceptedOf(receiver) === 20, { deadlineMs: 15_000 })
+    await receiver.until(() => acceptedOf(receiver) === 20, WAITING)
     assert.equal((await wiring.delivery(users.id('broken', 2), () => true)).attemptCount, 0)
     isBroken = false
-    await receiver.until(() => acceptedOf(receiver) === users.total, { deadlineMs: 15_000 })
+    await receiver.until(() => acceptedOf(receiver) === users.total, WAITING)
     assertOrdered(receiver.arrivals)
     await receiver.close()
   })
@@ -97,7 +98,7 @@ describe('Ordered destinations', () => {
     await wiring.attempted(users.id('busy', 1), 1)
     await wiring.send(Array.from({ length: 101 }, () => users.message('busy')))
     assert.equal((await wiring.settled(users.id('busy', 1))).reason, 'order_backlog')
-    await receiver.until(() => acceptedOf(receiver) === 101, { deadlineMs: 15_000 })
+    await receiver.until(() => acceptedOf(receiver) === 101, WAITING)
     const accepted = receiver.arrivals.slice(1).map((arrival) => arrival.messages[0]?.messageId)
     assert.deepEqual(
       accepted,
@@ -112,7 +113,7 @@ describe('Ordered destinations', () => {
     await wiring.send([users.message('a'), { ...users.message('a'), properties: { account: 'x' } }])
     await wiring.change({ order: null })
     await wiring.send([users.message('a')])
-    await receiver.until(() => acceptedOf(receiver) === 3, { deadlineMs: 15_000 })
+    await receiver.until(() => acceptedOf(receiver) === 3, WAITING)
     await receiver.close()
   })
 
@@ -134,8 +135,8 @@ describe('Ordered destinations', () => {
       await killed.ended
       killed = await killed.restart()
     }
-    await receiver.until(() => acceptedOf(receiver) === users.total, { deadlineMs: 15_000 })
-    assertOrdered(receiver.arrivals)
+    await receiver.until(() => acceptedOf(receiver) === users.total, WAITING)
+    assertOrdered(receiver.arrivals, { afterDeath: true })
   })
 
   test('bad settings are refused with the field', async () => {

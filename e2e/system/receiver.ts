@@ -41,6 +41,8 @@ export interface Arrival {
   answer: 'awaited' | 'written' | 'cut'
   /** The status of the answer; null while there is none. */
   status: number | null
+  /** performance.now() when the answer was written or cut; null while it is awaited. */
+  endMs: number | null
 }
 
 /** How to answer. The default is 200 and an empty body. */
@@ -143,6 +145,7 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
       socket: request.socket,
       answer: 'awaited',
       status: null,
+      endMs: null,
     }
     if (!forgets) arrivals.push(arrival)
     for (const { messageId } of arrival.messages) {
@@ -154,11 +157,13 @@ export async function startReceiver(answer: Behaviour = () => undefined, options
     response.on('finish', () => {
       arrival.answer = 'written'
       arrival.status = response.statusCode
+      arrival.endMs = performance.now()
       answered?.(arrival)
       signals.notify()
     })
     response.on('close', () => {
       if (arrival.answer === 'awaited') arrival.answer = 'cut'
+      arrival.endMs ??= performance.now()
       signals.notify()
     })
     arrived?.(arrival)

@@ -37,30 +37,75 @@ export function sentIn({ messages }: Arrival): Sent[] {
   })
 }
 
-function listOf(arrivals: readonly Arrival[]): string {
-  return arrivals
-    .map(
-      (arrival) =>
-        `${arrival.status} ${sentIn(arrival)
-          .map(({ user, number }) => `${user}/${number}`)
-          .join(' ')}`,
-    )
-    .join('\n')
+/**
+ * Checks the promise for everything that arrived: a message arrives only after all earlier ones of its user were accepted, or behind them in the same
+ * request, and is not sent again after a later one. `afterDeath`: processes died, so what was in flight or not recorded then may be sent again.
+ */
+export function assertOrdered(arrivals: readonly Arrival[], { afterDeath = false } = {}): void {
+  const violation = violationIn(arrivals, afterDeath)
+  if (violation === null) return
+  const { user, what } = violation
+  // The list may be cut off where it is shown.
+  assert.fail(`${what}:\n${listOf(arrivals, user)}\n${what}`)
 }
 
-/** Checks the promise for everything that arrived: a message arrives only after all earlier ones of its user were accepted, or with them. */
-export function assertOrdered(arrivals: readonly Arrival[], isAccepted = (arrival: Arrival) => arrival.status === 200): void {
-  const accepted = new Map<string, number>()
+function violationIn(arrivals: readonly Arrival[], afterDeath: boolean): { user: string; what: string } | null {
+  const accepted = new Accepted(arrivals)
+  const started = new Map<string, number>()
   for (const arrival of arrivals) {
-    const next = new Map<string, number>()
+    const last = new Map<string, number>()
     for (const { user, number } of sentIn(arrival)) {
-      const expected = (next.get(user) ?? accepted.get(user) ?? 0) + 1
-      assert.ok(number <= expected, `${user}/${number} arrived before ${user}/${expected} was accepted:\n${listOf(arrivals)}`)
-      next.set(user, Math.max(number, next.get(user) ?? 0))
+      const before = last.get(user) ?? 0
+      if (number <= before) return { user, what: `${user}/${number} is behind ${user}/${before} in one request` }
+      // After a death, a request may have a message again whose outcome was not recorded, and then later ones than were accepted already.
+      const next = Math.max(before, accepted.until(user, arrival.atMs)) + 1
+      if (number > next) return { user, what: `${user}/${number} arrived before ${user}/${next} was accepted` }
+      last.set(user, number)
     }
-    if (!isAccepted(arrival)) continue
-    for (const [user, number] of next) accepted.set(user, Math.max(number, accepted.get(user) ?? 0))
+    for (const [user, number] of last) {
+      const latest = started.get(user) ?? 0
+      if (!afterDeath && number < latest) return { user, what: `${user}/${number} arrived again after ${user}/${latest}` }
+      started.set(user, Math.max(number, latest))
+    }
   }
+  return null
+}
+
+/** Up to which message of a user everything was accepted at a time. Times must not go back. */
+class Accepted {
+  readonly #endMs = new Map<string, number>()
+  readonly #last = new Map<string, number>()
+
+  constructor(arrivals: readonly Arrival[]) {
+    for (const arrival of arrivals) {
+      const { status, endMs } = arrival
+      if (status !== 200 || endMs === null) continue
+      for (const { user, number } of sentIn(arrival)) {
+        const name = `${user}/${number}`
+        this.#endMs.set(name, Math.min(endMs, this.#endMs.get(name) ?? endMs))
+      }
+    }
+  }
+
+  until(user: string, atMs: number): number {
+    let last = this.#last.get(user) ?? 0
+    while ((this.#endMs.get(`${user}/${last + 1}`) ?? Number.POSITIVE_INFINITY) <= atMs) last++
+    this.#last.set(user, last)
+    return last
+  }
+}
+
+/** Everything that arrived of a user: from when to when, with which answer. */
+function listOf(arrivals: readonly Arrival[], wanted: string): string {
+  const lines: string[] = []
+  for (const arrival of arrivals) {
+    const own = sentIn(arrival).filter(({ user }) => user === wanted)
+    if (own.length === 0) continue
+    const { atMs, endMs, status, answer } = arrival
+    const end = endMs === null ? '-' : Math.round(endMs)
+    lines.push(`${Math.round(atMs)} to ${end} ms, ${status ?? answer}: ${own.map(({ number }) => number).join(' ')}`)
+  }
+  return lines.join('\n')
 }
 
 /** How many messages the receiver has accepted. */
