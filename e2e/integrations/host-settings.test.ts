@@ -331,6 +331,19 @@ describe('Integrations with an OAuth app of the user', () => {
       ['api.example.com', 'Bearer new-access-token', '{"plan":"pro"}'],
     )
   })
+
+  test('Extensible Webhook: without a refresh token, requests a token with the app alone', async () => {
+    answerTokens(/^login\.example\.com\/token/, {})
+    const [token, event] = await send('actions-webhook-extensible', {
+      settings: { tokenUrl: 'https://login.example.com/token', oauth: CLIENT },
+      subscription: { action: 'send', mapping: { url: 'https://api.example.com/events', method: 'POST', data: { plan: 'pro' } } },
+    })
+    const asked = new URLSearchParams(token?.body)
+    const basic = Buffer.from(`${CLIENT.clientId}:${CLIENT.clientSecret}`).toString('base64')
+    assert.deepEqual([token?.host, asked.get('grant_type'), asked.get('refresh_token')], ['login.example.com', 'client_credentials', null])
+    assert.equal(token?.headers['authorization'], `Basic ${basic}`)
+    assert.deepEqual([event?.host, event?.headers['authorization']], ['api.example.com', 'Bearer new-access-token'])
+  })
 })
 
 describe('Integrations that write files for Segment to upload, unless a flag tells them not to', () => {

@@ -61,7 +61,8 @@ function dynamicProperties(properties: ObjectSchema['properties'], fields: Field
 /** What the code of an OAuth integration reads when it requests an access token. */
 export interface OAuthInputs {
   client: boolean
-  refreshToken: boolean
+  /** `optional`: without one, it requests tokens with the client's credentials alone. */
+  refreshToken: boolean | 'optional'
 }
 
 /**
@@ -72,13 +73,14 @@ export function oauthSchema(inputs: OAuthInputs | null): FieldSchema {
   const isMissing: Condition = { fieldKey: 'accessToken', operator: 'is' }
   const isRenewed: Condition = { fieldKey: 'refreshToken', operator: 'is_not' }
   const { client = false, refreshToken = false } = inputs ?? {}
-  const ofClient: Conditions = { match: 'any', conditions: refreshToken ? [isMissing, isRenewed] : [isMissing] }
-  const text = (title: string, description: string, needed: Conditions | null): FieldSchema => ({
+  const ofClient: Conditions = { match: 'any', conditions: refreshToken === false ? [isMissing] : [isMissing, isRenewed] }
+  const text = (title: string, description: string, needed: Conditions | null | 'optional'): FieldSchema => ({
     title,
     description,
     type: 'string',
     // What its code does not read is accepted, because earlier versions asked for it.
-    ...(needed === null ? { 'x-hidden': true } : { 'x-required-if': needed }),
+    ...(needed === null && { 'x-hidden': true }),
+    ...(typeof needed === 'object' && needed !== null && { 'x-required-if': needed }),
   })
   const secret = (...of: Parameters<typeof text>): FieldSchema => ({ ...text(...of), writeOnly: true })
   return {
@@ -88,13 +90,20 @@ export function oauthSchema(inputs: OAuthInputs | null): FieldSchema {
     properties: {
       clientId: text('Client ID', 'The client ID of your OAuth app.', client ? ofClient : null),
       clientSecret: secret('Client secret', 'The client secret of your OAuth app.', client ? ofClient : null),
-      refreshToken: secret('Refresh token', 'Access tokens are renewed with it.', refreshToken ? { conditions: [isMissing] } : null),
+      refreshToken:
+        refreshToken === 'optional'
+          ? secret(
+              'Refresh token',
+              'Access tokens are renewed with it, or without it with the client ID and the client secret alone.',
+              'optional',
+            )
+          : secret('Refresh token', 'Access tokens are renewed with it.', refreshToken ? { conditions: [isMissing] } : null),
       accessToken: {
         title: 'Access token',
         description:
           inputs === null
             ? 'It is not renewed.'
-            : client || refreshToken
+            : client || refreshToken !== false
               ? 'Enough by itself if it does not expire, such as the token of a private app. If it is missing or expired, a new one is requested with the other values.'
               : 'If it is missing or expired, a new one is requested.',
         type: 'string',

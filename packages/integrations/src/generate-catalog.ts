@@ -134,12 +134,14 @@ function listedActions(actions: readonly CatalogAction[]): string {
 }
 
 function settingsOf({ slug, authentication }: Definition): ObjectSchema {
-  const { settings: ours = {}, required = [], replaced = {}, env = {} } = hostSettings(slug)
+  const { settings: ours = {}, required = [], replaced = {}, env = {}, tokenUrlSetting } = hostSettings(slug)
   const schema = settingsSchema(authentication?.fields ?? {})
   const isOAuth = authentication?.scheme === 'oauth2' || authentication?.scheme === 'oauth-managed'
-  const inputs = isOAuth ? oauthInputs(authentication?.refreshAccessToken, Object.values(env)) : null
+  const read = isOAuth ? oauthInputs(authentication?.refreshAccessToken, Object.values(env)) : null
+  // The server of the user may also issue tokens for the client's credentials alone (`oauthServer`).
+  const inputs: OAuthInputs | null = read !== null && tokenUrlSetting !== undefined ? { ...read, refreshToken: 'optional' } : read
   const features = featuresSchema(slug)
-  const isNeeded = isOAuth && (inputs === null || inputs.client || inputs.refreshToken)
+  const isNeeded = isOAuth && (inputs === null || inputs.client || inputs.refreshToken !== false)
   return {
     ...schema,
     properties: {
