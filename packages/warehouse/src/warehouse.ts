@@ -243,8 +243,11 @@ export interface Upkeep {
   /** Null at first, then that of the last Progress. */
   cursor: string | null
   nowMs: number
-  /** Ids of loads whose outcome is not recorded yet: a repeat finds out by their files what is committed, so these are not merged. */
-  openLoads: readonly string[]
+  /**
+   * Ids of loads whose outcome is not recorded yet: a repeat finds out by their files what is committed, so these are not merged. It is called after the
+   * files were listed, so a load that began later has none of them.
+   */
+  openLoads: () => Promise<readonly string[]>
   /** Days that are kept; null keeps all. Rows of older days are removed. */
   keepDays: number | null
 }

@@ -38,6 +38,7 @@ export interface Schemas {
   Token: { id: string; name: string; role: 'viewer' | 'editor' | 'admin'; sources: 'all' | string[]; expiresAt: string | null; owner: ({ subject: string; email: string | null }) | null; createdAt: string | null; lastUsedAt: string | null }
   TrackingPlan: { id: string; name: string; unplanned: 'allow' | 'observe' | 'quarantine'; rules: Schemas['PlanRule'][]; description: string | null; sourceIds: string[]; version: number; createdAt: string }
   WarehouseTable: { sourceId: string; schema: string; table: string; columns: ({ name: string; type: string; path: string; since: string | null; unfit: { count: number; types: { type: string; count: number }[] } })[]; unfit: { path: string; type: string; count: number }[]; rows: number; lastLoadAt: string | null }
+  WarehouseUpkeep: { state: 'never' | 'waiting' | 'running' | 'done'; startedAt: string | null; finishedAt: string | null; changed: number; problems: { code: string; message: string }[]; error: string | null }
 }
 
 /** Requests and responses, by method and path. */
@@ -161,6 +162,18 @@ export interface Operations {
     query: Record<string, never>
     body: undefined
     answer: { pending: number }
+  }
+  /** Show the upkeep of a warehouse */
+  'GET /api/destinations/{id}/upkeep': {
+    query: Record<string, never>
+    body: undefined
+    answer: Schemas['WarehouseUpkeep']
+  }
+  /** Look after the tables of a warehouse now */
+  'POST /api/destinations/{id}/upkeep': {
+    query: Record<string, never>
+    body: undefined
+    answer: Schemas['WarehouseUpkeep']
   }
   /** Query a Parquet lake with SQL */
   'POST /api/sql': {

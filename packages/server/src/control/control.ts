@@ -50,6 +50,7 @@ import { privacyRoutes } from './sources/privacy.ts'
 import { sourceRoutes } from './sources/sources.ts'
 import { sqlRoutes } from './sql/sql.ts'
 import { warehouseTableRoutes } from './warehouses/tables.ts'
+import { warehouseUpkeepRoutes } from './warehouses/upkeep.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -81,6 +82,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         learnPlanRoutes,
         destinationRoutes,
         warehouseTableRoutes,
+        warehouseUpkeepRoutes,
         sqlRoutes,
         planRoutes,
         violationRoutes,

@@ -28,6 +28,7 @@ import { type LaneState, Peers } from './lanes/peers.ts'
 import { Slots } from './lanes/slots.ts'
 import type { FieldLookup } from './link/field-lookup.ts'
 import { rejectionOutcome } from './link/outcome.ts'
+import type { UpkeepAnswer } from './link/upkeep-message.ts'
 import { type FieldChoices, fieldChoices } from './previews/field-choices.ts'
 import { previewRuns } from './previews/preview-runs.ts'
 import { isSendable, type Previewed, ShownRequests, shownHeaders } from './previews/shown-requests.ts'
@@ -36,6 +37,7 @@ import { StoreState } from './recording/store-state.ts'
 import { builtMessage } from './sender/loaded-messages.ts'
 import { ThreadTransformer } from './sender/transforming/thread-transformer.ts'
 import { requestRecord, type UnitOutcome } from './shipments/part-record.ts'
+import { keepUp } from './supervision/loading/keep-up.ts'
 import { type SentOnce, sendOnce } from './supervision/send-once.ts'
 import type { Senders } from './supervision/senders.ts'
 
@@ -289,6 +291,11 @@ export class Delivery {
    */
   choices(destination: Destination, lookup: FieldLookup & { isStored: boolean }): Promise<FieldChoices> {
     return fieldChoices(this.#options.senders, destination, lookup, this.#once(destination))
+  }
+
+  /** Does a part of the upkeep of a warehouse, in a process of its own. Rejects if it could not be done. */
+  upkeep(destination: Destination, cursor: string | null): Promise<UpkeepAnswer> {
+    return keepUp(this.#options.senders, destination, cursor, this.#once(destination))
   }
 
   #once(destination: Destination): { startedAtMs: number; onBug: (text: string) => void } {

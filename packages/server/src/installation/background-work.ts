@@ -4,6 +4,7 @@ import { Alerts } from '../alerts/alerts.ts'
 import { VERSION } from '../api/version.ts'
 import type { Config } from '../config.ts'
 import { ThreadTransformer } from '../delivery/sender/transforming/thread-transformer.ts'
+import { WarehouseUpkeep } from '../delivery/supervision/loading/warehouse-upkeep.ts'
 import { BacklogLimit } from '../ingest/limits/backlog-limit.ts'
 import type { Log } from '../logging/log.ts'
 import { ReplayRunner } from '../replaying/replay-runner.ts'
@@ -49,6 +50,17 @@ export function createBackgroundWork(
     flushStats: () => observer.flushStats(),
     onError: (err) => log.error({ err }, 'the rules for alerts could not be evaluated'),
   })
+  const upkeep = new WarehouseUpkeep({
+    store,
+    clock,
+    step: (destination, cursor) => delivery.upkeep(destination, cursor),
+    onFailure: ({ id: destinationId }, err) => {
+      if (!(err instanceof StoreUnavailable))
+        log.error({ err, destinationId }, 'a step of the upkeep of a warehouse failed and will be retried')
+    },
+    onProblems: ({ id: destinationId }, problems) =>
+      log.warn({ destinationId, problems }, 'the upkeep of a warehouse has ended, and has found problems'),
+  })
   const dropExpired = (): void => {
     const dropped = [store.dropExpired(), store.documents.drop(INTEGRATION_STATE, { beforeMs: clock.wallMs() })]
     for (const each of dropped) each.catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
@@ -58,6 +70,7 @@ export function createBackgroundWork(
   return {
     replays,
     alerts,
+    upkeep,
     retention,
     backlogLimit:
       config.maxBacklog === null
@@ -72,6 +85,7 @@ export function createBackgroundWork(
     start(): void {
       replays.start()
       alerts.start()
+      upkeep.start()
       dropExpired()
     },
   }

@@ -106,6 +106,7 @@ function registerControlApi(app: FastifyInstance, service: Service) {
     flushViolations: () => observer.flushViolations(),
     planFaults: (planId) => plans.faults(planId),
     replays: work.replays,
+    upkeep: work.upkeep,
     alerts: work.alerts,
     access,
     privacy,

@@ -9,6 +9,7 @@ import { generateToken, loadAdminToken } from '../control/access/admin-token.ts'
 import { type AttemptListener, createAccess, type TrustedProxies } from '../control/access/authorize.ts'
 import type { OpenCatalog } from '../control/routes/route.ts'
 import { Delivery } from '../delivery/delivery.ts'
+import type { SettledEvent } from '../delivery/events/events.ts'
 import type { HostOptions } from '../delivery/link/host-channel.ts'
 import { openInlineSender, openSenderThreads } from '../delivery/open-senders.ts'
 import { Hosts, type HostsOptions } from '../delivery/supervision/hosts.ts'
@@ -101,13 +102,21 @@ export async function openServiceCore(config: Config, log: Log, parts: AppParts)
   const plans = followPlans(store, log)
   const observer = createObserver({ store, clock, log, metrics, version: VERSION, eventCatalog: config.eventCatalog === 'on', plans })
   const pacing = new IngestPacing()
+  const settled = (event: SettledEvent): void => {
+    observer.delivery.settled?.(event)
+    if (event.loads === undefined) return
+    // If it fails, the files of the load are merged later: see warehouse-upkeep.ts.
+    answering
+      .settled(event.destination.id, event.loads)
+      .catch((err: unknown) => log.error({ err }, 'the end of a load could not be stored'))
+  }
   const holds = createHolds(config, log, store, parts, () => delivery.holdsChanged())
   const delivery: Delivery = new Delivery({
     store,
     holdOf: holds.holdOf,
     senders: openSenders(config, log, { parts, clock, hosts, loaders, guard: allowed }),
     clock,
-    events: observer.delivery,
+    events: { ...observer.delivery, settled: (event) => settled(event) },
     pacing,
     ...(parts.random ? { random: parts.random } : {}),
   })

@@ -134,7 +134,7 @@ test('users are deleted from all tables', { skip }, async () => {
   assert.equal(await untilDone((cursor) => warehouse.deleteUsers({ schema: loads.schema, cursor, userIds: [ODD, 'nobody'] })), 4)
   assert.deepEqual(await rows('SELECT id FROM deleted.tracks'), [['m1']])
   assert.deepEqual(await rows('SELECT count() FROM deleted.users FINAL'), [[0]])
-  const upkeep = { schema: loads.schema, nowMs: Date.UTC(2027, 0), openLoads: [], keepDays: 10 }
+  const upkeep = { schema: loads.schema, nowMs: Date.UTC(2027, 0), openLoads: async () => [], keepDays: 10 }
   assert.equal(await untilDone((cursor) => warehouse.upkeep({ ...upkeep, cursor })), 2)
 })
 

@@ -208,7 +208,7 @@ test('small files of a past day are merged, except those of open loads and of to
   for (let at = 0; at < 5; at++)
     await loads.load(warehouse, `load_${at}`, [message({ messageId: `m${at}`, properties: { [`p${at}`]: at } })])
   await loads.load(warehouse, 'load_today', [message({ messageId: 'today', receivedAt: new Date(NOW).toISOString() })])
-  const upkeep = { schema: loads.schema, nowMs: NOW, openLoads: ['load_4'], keepDays: null }
+  const upkeep = { schema: loads.schema, nowMs: NOW, openLoads: async () => ['load_4'], keepDays: null }
   const { problems } = await untilDone((cursor) => warehouse.upkeep({ ...upkeep, cursor }))
   assert.deepEqual(problems, [])
   const { files, removed } = manifestOf(lake.folder, 'shop/order_completed')
@@ -231,7 +231,7 @@ test('a merge or a deletion that is killed at any step is completed by the next 
     await untilDone((cursor) => step(warehouse, cursor))
   }
   const merge = (warehouse: Warehouse, cursor: string | null): Promise<Progress> =>
-    warehouse.upkeep({ schema: { ...loads.schema, tables: [] }, cursor, nowMs: NOW, openLoads: [], keepDays: null })
+    warehouse.upkeep({ schema: { ...loads.schema, tables: [] }, cursor, nowMs: NOW, openLoads: async () => [], keepDays: null })
   const remove = (warehouse: Warehouse, cursor: string | null): Promise<Progress> =>
     warehouse.deleteUsers({ schema: { ...loads.schema, tables: [] }, cursor, userIds: ['bob'] })
   const prepare = async (folder: string): Promise<void> => {
@@ -277,7 +277,9 @@ test('users are deleted from every table, also while they are merged', async () 
     await loads.load(warehouse, `load_${at}`, [message({ messageId: `a${at}` }), message({ messageId: `b${at}`, userId: 'bob' })])
   const [{ changed }] = await Promise.all([
     untilDone((cursor) => warehouse.deleteUsers({ schema: loads.schema, cursor, userIds: ['bob', 'nobody'] })),
-    untilDone((cursor) => open(lake.folder).upkeep({ schema: loads.schema, cursor, nowMs: NOW, openLoads: [], keepDays: null })),
+    untilDone((cursor) =>
+      open(lake.folder).upkeep({ schema: loads.schema, cursor, nowMs: NOW, openLoads: async () => [], keepDays: null }),
+    ),
   ])
   assert.equal(changed, 9)
   for (const table of ['shop/tracks', 'shop/order_completed', 'shop/_messages'])
@@ -292,7 +294,7 @@ test('days that are not kept, and files that nobody names, are removed', async (
   const left = join(lake.folder, 'shop/tracks/day=2026-11-17/load_gone.parquet')
   writeFileSync(left, 'x')
   utimesSync(left, new Date(NOW - 2 * DAY_MS), new Date(NOW - 2 * DAY_MS))
-  await untilDone((cursor) => warehouse.upkeep({ schema: loads.schema, cursor, nowMs: NOW, openLoads: [], keepDays: 30 }))
+  await untilDone((cursor) => warehouse.upkeep({ schema: loads.schema, cursor, nowMs: NOW, openLoads: async () => [], keepDays: 30 }))
   for (const read of [readTable, scanTable]) assert.deepEqual(idsOf(await read(lake.folder, 'shop/tracks')), ['new'])
 })
 
@@ -317,7 +319,7 @@ test('the archive is read in pages by time, also across merges', async () => {
     assert.ok(page)
     found.push(...page.messages.map(({ id }) => id))
     cursor = page.cursor
-    await warehouse.upkeep({ schema: loads.schema, cursor: '_messages', nowMs: NOW, openLoads: [], keepDays: null })
+    await warehouse.upkeep({ schema: loads.schema, cursor: '_messages', nowMs: NOW, openLoads: async () => [], keepDays: null })
   } while (cursor !== null)
   assert.deepEqual(found, ['m10', 'm20', 'm01', 'm11', 'm21', 'm02', 'm12', 'm22', 'm03', 'm13', 'm23'])
 })
@@ -374,7 +376,7 @@ test('a file that was deleted under the manifest is reported, and the rest is me
   for (let at = 0; at < 3; at++) await loads.load(warehouse, `load_${at}`, [message({ messageId: `m${at}` })])
   rmSync(join(lake.folder, 'shop/tracks/day=2026-11-17/load_1.parquet'))
   const { problems } = await untilDone((cursor) =>
-    warehouse.upkeep({ schema: loads.schema, cursor, nowMs: NOW, openLoads: [], keepDays: null }),
+    warehouse.upkeep({ schema: loads.schema, cursor, nowMs: NOW, openLoads: async () => [], keepDays: null }),
   )
   assert.equal(problems[0]?.code, 'file_missing')
   assert.match(problems[0].message, /load_1\.parquet is gone.*1 rows/)

@@ -17,6 +17,7 @@ import type {
   Upkeep,
   UserDeletion,
   Warehouse,
+  WarehouseError,
 } from '../warehouse.ts'
 import { ArchiveReader } from './archive.ts'
 import type { LakeFiles } from './lake-files.ts'
@@ -28,6 +29,8 @@ import { deleteFromTable, keepUp } from './upkeep.ts'
 /** Tables of a load that are written at the same time: most of the time of a small one is spent waiting for the disk. */
 const PARALLEL_TABLES = 4
 const TEST_TABLE = '_switchyard_test'
+/** What would stop the upkeep of every other table, too. */
+const ALL_TABLES = new Set<WarehouseError['code']>(['credentials_refused', 'disk_full', 'read_only', 'timed_out', 'unreachable'])
 
 export class ParquetLake implements Warehouse {
   readonly #files: LakeFiles
@@ -97,7 +100,16 @@ export class ParquetLake implements Warehouse {
   }
 
   async upkeep(upkeep: Upkeep): Promise<Progress> {
-    return this.#step(upkeep.schema, upkeep.cursor, (table, folder) => keepUp(this.#files, folder, table, upkeep))
+    return this.#step(upkeep.schema, upkeep.cursor, async (table, folder) => {
+      try {
+        return await keepUp(this.#files, folder, table, upkeep)
+      } catch (error) {
+        const problem = problemOf(error, this.#files.place)
+        if (ALL_TABLES.has(problem.code)) throw error
+        // A file that cannot be read, for example: the other tables are looked after all the same.
+        return { changed: 0, problems: [{ ...problem, message: `${folder}: ${problem.message}` }], isDone: true }
+      }
+    })
   }
 
   readonly readArchive = (query: ArchiveQuery, cursor: string | null, limit: number): Promise<ArchivePage> =>

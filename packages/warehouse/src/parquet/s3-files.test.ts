@@ -81,7 +81,7 @@ async function loadedMergedAndDeleted(about: Partial<ParquetSettings> = {}): Pro
   // Repeated as after a crash.
   await loads.load(warehouse, 'load_2', [...MIXED, message({ messageId: 'load_2', userId: 'bob' })], { repeated: true })
   assert.deepEqual(await idsOf('shop/tracks', about), ['load_1', 'load_2', 'm1', 'm1', 'm2', 'm2'])
-  const upkeep = { schema: loads.schema, nowMs: Date.UTC(2026, 10, 19), openLoads: [], keepDays: null }
+  const upkeep = { schema: loads.schema, nowMs: Date.UTC(2026, 10, 19), openLoads: async () => [], keepDays: null }
   assert.ok((await untilDone((cursor) => warehouse.upkeep({ ...upkeep, cursor }))).changed > 0)
   assert.equal((await untilDone((cursor) => warehouse.deleteUsers({ schema: loads.schema, cursor, userIds: ['bob'] }))).changed, 6)
   assert.deepEqual(await idsOf('shop/tracks', about), ['m1', 'm1', 'm2', 'm2'])
@@ -123,7 +123,7 @@ test('loads of several writers at once all arrive', async () => {
   )
   assert.deepEqual(await idsOf('shop/tracks'), ['first', ...Array.from({ length: 8 }, (_, at) => `m${at}`)].sort())
   const warehouse = open()
-  const upkeep = { schema: loads.schema, nowMs: Date.UTC(2026, 10, 19), openLoads: [], keepDays: null }
+  const upkeep = { schema: loads.schema, nowMs: Date.UTC(2026, 10, 19), openLoads: async () => [], keepDays: null }
   await untilDone((cursor) => warehouse.upkeep({ ...upkeep, cursor }))
   assert.deepEqual(await idsOf('shop/users'), Array.from({ length: 8 }, (_, at) => `user_${at}`).sort())
 })
@@ -164,7 +164,7 @@ test('files that a killed process left behind are removed after a day', async ()
   await loads.load(warehouse, 'load_1', [message({ messageId: 'm1' })])
   const leftover = 'some/pre fix/shop/tracks/day=2026-11-17/load_9-0123456789ab.parquet'
   store.objects.set(leftover, { bytes: Buffer.from('x'), modifiedMs: Date.now() })
-  const upkeep = { schema: loads.schema, openLoads: [], keepDays: null }
+  const upkeep = { schema: loads.schema, openLoads: async () => [], keepDays: null }
   await untilDone((cursor) => warehouse.upkeep({ ...upkeep, nowMs: Date.now(), cursor }))
   assert.ok(store.objects.has(leftover))
   await untilDone((cursor) => warehouse.upkeep({ ...upkeep, nowMs: Date.now() + 2 * DAY_MS, cursor }))

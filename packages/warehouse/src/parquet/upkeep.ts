@@ -87,10 +87,10 @@ export async function keepUp(
   const manifest = await readManifest(files, folder)
   const problems = await missingFiles(files, folder, manifest)
   const gone = new Set(problems.map(({ path }) => path))
-  const group = groupToMerge(
-    manifest.files.filter(({ path }) => !gone.has(path)),
-    upkeep,
-  )
+  const present = manifest.files.filter(({ path }) => !gone.has(path))
+  // Which loads are open is asked after the files were listed, and only if there is something to merge.
+  const mayMerge = groupToMerge(present, { nowMs: upkeep.nowMs, openLoads: [] }) !== null
+  const group = mayMerge ? groupToMerge(present, { nowMs: upkeep.nowMs, openLoads: await upkeep.openLoads() }) : null
   if (group !== null) {
     const merged = await rewrite(files, folder, { inputs: group })
     if (merged !== null) changed += group.length
@@ -117,7 +117,7 @@ async function removeOldDays(files: LakeFiles, folder: string, { keepDays, nowMs
 /** The next small files of one past day that fit into one file; null if there are none. */
 export function groupToMerge(
   files: readonly ManifestFile[],
-  { nowMs, openLoads }: Pick<Upkeep, 'nowMs' | 'openLoads'>,
+  { nowMs, openLoads }: { nowMs: number; openLoads: readonly string[] },
 ): ManifestFile[] | null {
   const open = new Set(openLoads)
   const today = dayName(nowMs)

@@ -265,7 +265,7 @@ test('users are deleted from every table, and old days and keys are removed', as
   assert.deepEqual(await ids(at, 'shop.order_completed'), ['a', 'old'])
   assert.deepEqual(await ids(at, 'shop.users'), [])
   const nowMs = Date.UTC(2026, 10, 19)
-  await untilDone((cursor) => at.warehouse.upkeep({ schema: loads.schema, cursor, nowMs, openLoads: [], keepDays: 30 }))
+  await untilDone((cursor) => at.warehouse.upkeep({ schema: loads.schema, cursor, nowMs, openLoads: async () => [], keepDays: 30 }))
   assert.deepEqual(await ids(at, 'shop.order_completed'), ['a'])
   await at.close()
 })

@@ -136,7 +136,10 @@ export class PostgresWarehouse implements Warehouse {
     return this.#step(schema, cursor, async (client, table, name, tables) => {
       if (table === LOADS_TABLE) {
         const before = new Date(nowMs - KEYS_KEPT_DAYS * DAY_MS)
-        await client.query(`DELETE FROM ${tables.name(LOADS_TABLE)} WHERE loaded_at < $1 AND "load" <> ALL($2)`, [before, openLoads])
+        await client.query(`DELETE FROM ${tables.name(LOADS_TABLE)} WHERE loaded_at < $1 AND "load" <> ALL($2)`, [
+          before,
+          await openLoads(),
+        ])
         return 0
       }
       if (keepDays === null || STATES.has(table)) return 0

@@ -32,6 +32,8 @@ const made = async ({ call }: Fixture, path: string, body: object): Promise<Answ
   assert.ok(answer.status < 300, `${path}: ${answer.text}`)
   return answer.body
 }
+const madeLake = (fixture: Fixture, name: string) =>
+  made(fixture, '/destinations', { type: 'warehouse', name, warehouse: { engine: 'parquet', url: `file:///${name}` } })
 const source = (fixture: Fixture) => made(fixture, '/sources', { name: 'Shop' })
 const destination = (fixture: Fixture) => made(fixture, '/destinations', DESTINATION)
 const app = (fixture: Fixture, keys: object[] = []) => made(fixture, '/oauth-apps', { name: 'App', keys })
@@ -273,16 +275,18 @@ const RECIPES: Record<string, Recipe> = {
   'POST /destinations/:id/load': {
     action: 'destination.load',
     run: async (fixture) => {
-      const warehouse = { engine: 'parquet', url: 'file:///lake' }
-      const { id } = await made(fixture, '/destinations', { type: 'warehouse', name: 'Lake', warehouse })
+      const { id } = await madeLake(fixture, 'lake')
       return fixture.call('POST', `/api/destinations/${id}/load`, {})
     },
+  },
+  'POST /destinations/:id/upkeep': {
+    action: 'destination.upkeep',
+    run: async (fixture) => fixture.call('POST', `/api/destinations/${(await madeLake(fixture, 'kept')).id}/upkeep`, {}),
   },
   'POST /sql': {
     action: 'sql.query',
     run: async (fixture) => {
-      const warehouse = { engine: 'parquet', url: 'file:///queried' }
-      const { id } = await made(fixture, '/destinations', { type: 'warehouse', name: 'Queried', warehouse })
+      const { id } = await madeLake(fixture, 'queried')
       return fixture.call('POST', '/api/sql', { query: 'select 1', destinationId: id })
     },
   },

@@ -154,6 +154,8 @@ export interface ControlParts {
   planFaults?: ((planId: string) => readonly PlanFault[]) | undefined
   /** The runner of replay jobs. It is woken when a job was created or changed. */
   replays?: { wake(): void } | undefined
+  /** Asks for the upkeep of a warehouse. */
+  upkeep?: { want(destinationId: string): Promise<void> } | undefined
   alerts?: ControlAlerts | undefined
   /** How many plans are being learned now, for all callers together. */
   learning?: { running: number } | undefined

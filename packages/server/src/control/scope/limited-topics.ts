@@ -4,6 +4,7 @@ import { EVENT_COUNTS, EVENT_PROPERTIES, eventKeyPrefix, sourceOfKey } from '../
 import { partsOfKey, VIOLATION, violationsOfPlan } from '../../observe/violations/violation-documents.ts'
 import { resolve } from '../../store/port/from-stored.ts'
 import { WAREHOUSE_SCHEMAS, WAREHOUSE_TABLES } from '../../store/port/warehouse-tables.ts'
+import { WAREHOUSE_UPKEEP } from '../../store/port/warehouse-upkeep.ts'
 import type {
   DeletionStore,
   DocumentStore,
@@ -111,6 +112,9 @@ export function limitedDocuments(store: Store, scope: Scope): DocumentStore {
       return ofDestinations
     },
     get [WAREHOUSE_TABLES]() {
+      return ofDestinations
+    },
+    get [WAREHOUSE_UPKEEP]() {
       return ofDestinations
     },
   }

@@ -4,7 +4,7 @@ import { array, integer, nullable, object, string, time } from '../../api/schema
 import { kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
 import { readSchemas, readStats } from '../../store/port/warehouse-tables.ts'
-import type { Destination } from '../../store/store.ts'
+import type { Destination, Store } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { found } from '../routes/resource-routes.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
@@ -43,11 +43,6 @@ const TABLES = object({
 const LOADING = object({ pending: integer({ description: 'The number of messages that wait or are being loaded.' }) })
 
 export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[] {
-  const warehouse = (id: string | undefined): Destination => {
-    const destination = found({ notFound: 'destination_not_found' }, store.configuration().destinations.get(id ?? ''))
-    if (kindOf(destination).place !== 'loader') throw new ApiError('not_a_warehouse')
-    return destination
-  }
   return [
     route('GET', '/destinations/:id/tables', {
       summary: 'List the tables of a warehouse',
@@ -56,7 +51,7 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
       answer: TABLES,
       errors: ['destination_not_found', 'not_a_warehouse'],
       async handle({ params }) {
-        const { id } = warehouse(params['id'])
+        const { id } = storedWarehouse(store, params['id'])
         const schemas = await readSchemas(store.documents, id)
         const data = await Promise.all(schemas.map(async (each) => tablesOf(each, await readStats(store.documents, id, each.sourceId))))
         return { data: data.flat(), next: null }
@@ -70,7 +65,7 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
       answer: LOADING,
       errors: ['destination_not_found', 'not_a_warehouse'],
       async handle({ params, actor }) {
-        const { id, sourceIds } = warehouse(params['id'])
+        const { id, sourceIds } = storedWarehouse(store, params['id'])
         await recordAction(store.history, { actor, action: 'destination.load', subject: id, after: {}, sources: sourceIds })
         delivery.loadNow(id)
         const rows = await store.books.ledger()
@@ -78,6 +73,13 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
       },
     }),
   ]
+}
+
+/** Throws if there is none, or it is a destination of another kind. */
+export function storedWarehouse(store: Pick<Store, 'configuration'>, id: string | undefined): Destination {
+  const destination = found({ notFound: 'destination_not_found' }, store.configuration().destinations.get(id ?? ''))
+  if (kindOf(destination).place !== 'loader') throw new ApiError('not_a_warehouse')
+  return destination
 }
 
 type Schemas = Awaited<ReturnType<typeof readSchemas>>[number]

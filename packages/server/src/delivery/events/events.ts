@@ -1,7 +1,8 @@
 // Events of the delivery stage, for the log, the metrics and the live view. app.ts connects the listeners. Events are emitted after the
 // fact; a listener cannot change anything.
 
-import type { Destination, Part, RowId, Settlement } from '../../store/store.ts'
+import type { Destination, Part, RowId, Settlement, Shipment } from '../../store/store.ts'
+import { isLoad, loadOf } from '../link/load-progress.ts'
 import type { Outcome } from '../link/outcome.ts'
 
 export type { Verdict } from '../../destinations/port/kind.ts'
@@ -48,6 +49,8 @@ export interface SettledEvent {
   retried: number
   /** How many of the deliveries that failed, expired or will be retried are messages of the source `system`. */
   system?: { failed: number; expired: number }
+  /** The loads of a warehouse that have ended: nothing of them is left to be repeated. */
+  loads?: readonly string[]
 }
 
 /** A request that at least one URL answered with success. */
@@ -77,7 +80,14 @@ export function settledEvent(destination: Destination, { done, kept, remaining, 
   const retried = remaining.filter((left) => left.attempt > attempt).flatMap(({ parts }) => parts)
   for (const { indexes } of retried) event.retried += indexes.length
   if (system !== undefined) event.system = failuresOf(system, records, retried)
+  const left = new Set([...kept.map(({ shipment }) => shipment), ...remaining].flatMap(loadsOf))
+  const loads = done.flatMap(loadsOf).filter((load) => !left.has(load))
+  if (loads.length > 0) event.loads = loads
   return event
+}
+
+function loadsOf({ progress }: Pick<Shipment, 'progress'>): string[] {
+  return isLoad(progress) ? [loadOf(progress).id] : []
 }
 
 function failuresOf(

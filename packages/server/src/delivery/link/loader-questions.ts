@@ -27,8 +27,6 @@ export interface SchemaGrew extends OfSource {
 export interface LoadEnded extends OfSource {
   kind: 'ended'
   loadId: string
-  /** Whether every table is committed. */
-  isComplete: boolean
   tables: readonly { table: string; rows: number }[]
   unfit: readonly UnfitCount[]
   limits: readonly LimitReached[]
@@ -41,7 +39,13 @@ export interface SchemasWanted {
   destinationId: string
 }
 
-export type LoaderQuestion = LoadBegins | SchemaGrew | LoadEnded | SchemasWanted
+/** Which loads are not recorded yet, so that their files must stay as they are. */
+export interface OpenLoadsWanted {
+  kind: 'open'
+  destinationId: string
+}
+
+export type LoaderQuestion = LoadBegins | SchemaGrew | LoadEnded | SchemasWanted | OpenLoadsWanted
 
 export interface LoadContext {
   installation: string
@@ -63,4 +67,5 @@ export interface LoaderAnswers {
   grew: boolean
   ended: null
   schemas: { sourceId: string; schema: SourceSchema }[]
+  open: string[]
 }

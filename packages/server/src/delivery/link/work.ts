@@ -28,6 +28,8 @@ export interface Work
   extends Pick<Start, 'isBatch' | 'attempt' | 'replay' | 'keepAnswer' | 'limit' | 'urls'>,
     Partial<Pick<Start, 'steps' | 'isPreview' | 'notAfterMs'>> {
   destination: Destination
+  /** Takes long, and nobody waits for it. */
+  isBackground?: boolean
   /** In wall time. */
   startedAtMs: number
   messages: readonly { content: Sendable; index: number }[]

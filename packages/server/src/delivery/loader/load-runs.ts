@@ -10,9 +10,11 @@ import type { LoadRecord } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
 import { loadOf } from '../link/load-progress.ts'
 import { failure, type Outcome, type RanMessage, type RanRequest, type ReasonCode, withoutAnswer } from '../link/outcome.ts'
+import { upkeepIn } from '../link/upkeep-message.ts'
 import type { IntegrationRuns, RunWork } from '../sender/integration-runs.ts'
 import type { Engines } from './engines.ts'
 import { StoredSchemas } from './stored-schemas.ts'
+import { runUpkeep } from './upkeep-run.ts'
 
 /** The texts of messages that are being loaded at the same time. One load may always run. */
 const MAX_BYTES = 48 * 1024 * 1024
@@ -70,6 +72,13 @@ export class LoadRuns implements IntegrationRuns {
     const engines = await this.#open()
     if (work.isPreview) return this.#preview(engines, destination, work)
     const warehouse = await this.#warehouseOf(engines, destination)
+    const upkeep = upkeepIn(work.messages[0]?.text)
+    if (upkeep !== null) {
+      const startedMs = performance.now()
+      const answer = await runUpkeep(warehouse, destination, upkeep, this.#schemas, signal)
+      const success = withoutAnswer({ verdict: 'success', reason: null, error: null }, performance.now() - startedMs)
+      return { ...success, responseStart: JSON.stringify(answer) }
+    }
     if (work.keepsRequests) return test(warehouse)
     if (isDeletion(work)) return this.#delete(warehouse, destination, work, signal)
     const bytes = work.messages.reduce((sum, { text }) => sum + text.length, 0)
@@ -112,7 +121,6 @@ export class LoadRuns implements IntegrationRuns {
       ...of,
       kind: 'ended',
       loadId: id,
-      isComplete: errors.size === 0,
       tables: fresh.map(({ table, rows }) => ({ table, rows })),
       unfit: [...evolved.unfit, ...result.unfit].filter(({ table }) => counted.has(table)),
       limits: evolved.limits,

@@ -12,6 +12,7 @@ export type SentOnce = { outcomes: readonly Outcome[] } | { rejected: Rejected |
 interface OnceOptions {
   startedAtMs: number
   isPreview?: boolean
+  isBackground?: boolean
   onBug: (text: string) => void
 }
 
@@ -19,7 +20,7 @@ export function sendOnce(
   senders: Pick<Senders, 'of'>,
   destination: Destination,
   message: JsonObject,
-  { startedAtMs, isPreview = false, onBug }: OnceOptions,
+  { startedAtMs, isPreview = false, isBackground = false, onBug }: OnceOptions,
 ): Promise<SentOnce> {
   const urls = kindOf(destination).targets(destination)
   const about = { sourceId: '', receivedAtMs: startedAtMs, ip: null, browser: false, trace: null }
@@ -40,6 +41,7 @@ export function sendOnce(
       limit: Number.POSITIVE_INFINITY,
       urls: urls.map((_, at) => at),
       isPreview,
+      isBackground,
       messages: [{ content, index: startedAtMs }],
       answered(at, outcome) {
         outcomes[at] = outcome

@@ -106,7 +106,8 @@ const COMMON_FIELDS = {
       integer({
         min: 1,
         max: 36_500,
-        description: 'Has no effect yet: all rows are kept. Later, rows that were received more than this many days ago will be removed.',
+        description:
+          'Rows that were received more than this many whole days (UTC) ago are removed once a day, also from the archive of a lake. Null keeps all rows.',
       }),
     ),
     null,

@@ -1,7 +1,16 @@
 // Answers what loaders ask: the schemas of sources, which are stored here, and what became of loads.
 
 import type { SourceSchema } from '@switchyard/warehouse'
-import { addStats, closeLoad, openLoad, readSchema, readSchemas, schemaNames, storeSchema } from '../../../store/port/warehouse-tables.ts'
+import {
+  addStats,
+  closeLoad,
+  openLoad,
+  openLoads,
+  readSchema,
+  readSchemas,
+  schemaNames,
+  storeSchema,
+} from '../../../store/port/warehouse-tables.ts'
 import type { Store } from '../../../store/store.ts'
 import type { LoadBegins, LoadContext, LoadEnded, LoaderQuestion } from '../../link/loader-questions.ts'
 
@@ -28,11 +37,16 @@ export class LoaderAnswering {
     if (question.kind === 'begins') return this.#begins(question)
     if (question.kind === 'grew') return storeSchema(documents, question, question.before, question.change, nowMs())
     if (question.kind === 'schemas') return readSchemas(documents, question.destinationId)
-    const { destinationId, loadId, isComplete, tables, unfit } = question
+    if (question.kind === 'open') return openLoads(documents, question.destinationId)
+    const { tables, unfit } = question
     if (tables.length > 0) await addStats(documents, question, tables, unfit, nowMs())
-    if (isComplete) await closeLoad(documents, destinationId, loadId)
     onLoad?.(question)
     return null
+  }
+
+  /** The outcome of loads is recorded: they are not repeated, so their files may be merged. */
+  async settled(destinationId: string, loads: readonly string[]): Promise<void> {
+    for (const load of loads) await closeLoad(this.#options.store.documents, destinationId, load)
   }
 
   async #begins({ destinationId, sourceId, loadId, known }: LoadBegins): Promise<LoadContext> {

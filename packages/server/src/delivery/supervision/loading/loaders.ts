@@ -25,6 +25,8 @@ export interface LoadersOptions {
 /** Loaders are checked every 2 s. Making the rows of a large load takes seconds, and longer on a busy machine. */
 const SILENT_CHECKS = 30
 const IDLE_MS = 10 * 60_000
+/** It has work once a day. */
+const BACKGROUND_IDLE_MS = 30_000
 /** A loader that uses more is replaced when it has finished its work. */
 const MAX_RSS_BYTES = 512 * 1024 * 1024
 const MAX_LINE = 500
@@ -36,6 +38,8 @@ export class Loaders implements SenderGroup {
   readonly #usual: SenderPool
   /** Tests and previews run apart: somebody waits for them. */
   readonly #previews: SenderPool
+  /** The upkeep of tables takes long, and delays no load. */
+  readonly #background: SenderPool
 
   constructor(options: LoadersOptions) {
     const { count, onLost, idleMs = IDLE_MS } = options
@@ -52,10 +56,12 @@ export class Loaders implements SenderGroup {
     this.#options = options
     this.#usual = new SenderPool({ ...shared, count, name: 'switchyard-loader' })
     this.#previews = new SenderPool({ ...shared, count: 1, name: 'switchyard-loader-preview' })
+    this.#background = new SenderPool({ ...shared, idleMs: Math.min(idleMs, BACKGROUND_IDLE_MS), count: 1, name: 'switchyard-upkeep' })
   }
 
   start(work: Work): void {
-    if (work.isPreview === true || work.keepAnswer) this.#previews.start(work)
+    if (work.isBackground === true) this.#background.start(work)
+    else if (work.isPreview === true || work.keepAnswer) this.#previews.start(work)
     else this.#usual.start(work)
   }
 
@@ -76,7 +82,7 @@ export class Loaders implements SenderGroup {
   }
 
   get #pools(): readonly SenderPool[] {
-    return [this.#usual, this.#previews]
+    return [this.#usual, this.#previews, this.#background]
   }
 
   #open(name: string, events: LinkEvents): Link {
