@@ -306,9 +306,9 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
     storeEnv,
     async stored() {
       if (place.store !== undefined) return [['the database', await place.store.bytes()]]
-      return readdirSync(folder)
-        .filter((name) => !name.endsWith('.key'))
-        .map((name) => [name, readFileSync(join(folder, name))])
+      return readdirSync(folder, { withFileTypes: true })
+        .filter((entry) => entry.isFile() && !entry.name.endsWith('.key'))
+        .map(({ name }) => [name, readFileSync(join(folder, name))])
     },
     pid: child.pid ?? 0,
     stdout,

@@ -67,7 +67,9 @@ export class ClickHouseHttp {
       idleMs: STATEMENT_MS,
     })
     const code = Number(answer.headers['x-clickhouse-exception-code'] ?? 0)
-    const text = answer.body.toString('utf8', 0, 2_000)
+    // Something in between may send back what it got.
+    const said = answer.body.toString('utf8', 0, 2_000)
+    const text = password.length < 4 ? said : said.replaceAll(password, '(hidden)')
     if (answer.status === 200 && code === 0) return answer.body
     if (code === 0 && !/^Code: \d+/.test(text))
       throw new WarehouseProblem(

@@ -100,8 +100,10 @@ function postgresProblem({ protocol, hostname, pathname, password, searchParams,
   return other === undefined ? null : 'must not have other parameters than sslmode'
 }
 
-function httpProblem({ protocol, username, password }: URL): string | null {
+function httpProblem({ protocol, username, password, search, hash }: URL): string | null {
   if (protocol !== 'http:' && protocol !== 'https:') return 'must start with http:// or https://'
+  // Parameters may be credentials, and addresses are shown.
+  if (search !== '' || hash !== '') return 'must not have parameters or a fragment'
   return username === '' && password === '' ? null : 'must not contain a user or a password'
 }
 
