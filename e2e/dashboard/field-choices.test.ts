@@ -23,14 +23,14 @@ beforeEach(() => {
 })
 after(() => end(browser, scene, gateway))
 
-async function klaviyo(): Promise<string> {
+async function klaviyo(name: string): Promise<string> {
   const mapping = { list_id: 'typed-before', email: { '@path': '$.traits.email' } }
   const subscriptions = [{ name: 'Remove', action: 'removeProfile', subscribe: 'type = "identify"', mapping }]
   const settings = { api_key: 'key-of-klaviyo' }
   const body = {
     type: 'integration',
     integration: 'actions-klaviyo',
-    name: 'Klaviyo',
+    name,
     sourceIds: [scene.service.sourceId],
     settings,
     subscriptions,
@@ -39,7 +39,7 @@ async function klaviyo(): Promise<string> {
 }
 
 test('values are loaded from the tool, found by their names and chosen by keyboard; on a phone, in the dark', async () => {
-  const id = await klaviyo()
+  const id = await klaviyo('Klaviyo')
   await using tab = await browser.open(scene.service, { width: NARROW, theme: 'dark' })
   const { page } = tab
   await tab.visit(`/destinations/${id}?tab=subscriptions`)
@@ -84,5 +84,27 @@ test('before the destination is saved, the tool is asked with the settings as th
   await field.getByRole('combobox', { name: 'List', exact: true }).click()
   await page.getByRole('option', { name: /Customers/ }).click()
   assert.equal(await field.getByRole('combobox', { name: 'List', exact: true }).inputValue(), 'list-0')
+  tab.check()
+})
+
+test('a request that the tool refuses is shown at the field, and the value stays as it was typed', async () => {
+  const id = await klaviyo('Klaviyo that refuses')
+  const refusal = { errors: [{ status: 401, code: 'not_authenticated', detail: 'The API key is not known' }] }
+  gateway.answer = () => ({ status: 401, headers: JSON_TYPE, body: JSON.stringify(refusal) })
+  await using tab = await browser.open(scene.service)
+  const { page } = tab
+  await tab.visit(`/destinations/${id}?tab=subscriptions`)
+  const card = page.getByRole('region', { name: 'Remove' })
+  await card.getByRole('button', { name: 'Edit Remove' }).click()
+  const field = card.getByRole('group', { name: /^List/ })
+  await field.getByRole('button', { name: 'Load from Klaviyo: List' }).click()
+  const alert = field.getByRole('alert')
+  await alert.getByText('The tool answered 401: Unauthorized').waitFor()
+  assert.equal(await field.getByRole('combobox', { name: 'List', exact: true }).inputValue(), 'typed-before')
+  // The next attempt replaces the error.
+  gateway.answer = () => ({ headers: JSON_TYPE, body: JSON.stringify(LISTS) })
+  await field.getByRole('button', { name: 'Load from Klaviyo: List' }).click()
+  await field.getByText('2 values', { exact: true }).waitFor()
+  assert.equal(await alert.count(), 0)
   tab.check()
 })

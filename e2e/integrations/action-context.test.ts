@@ -11,6 +11,7 @@ import { type Service, startService } from '../system/service.ts'
 import { eventually } from '../system/signals.ts'
 import { type Wiring, wire } from '../system/wiring.ts'
 import { type Gateway, startGateway } from './gateway/recording-gateway.ts'
+import { isExecution, isLookup, TWILIO_STUDIO, twilioAnswer } from './twilio-studio.ts'
 
 const RETRY = { initialMs: 100, maxMs: 1_000 }
 
@@ -262,32 +263,20 @@ test('a feature flag can be overridden per destination; one that the integration
 test('Twilio Studio: one execution for a user in the cooling-off period, also after the service was killed', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-state-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const executions = (): number => gateway.requests().filter(({ path }) => path.endsWith('/Executions')).length
+  const executions = (): number => gateway.requests().filter(isExecution).length
   const before = executions()
   let failures = 1
-  gateway.answer = ({ path }) => {
-    const answer = { headers: { 'content-type': 'application/json' } }
-    if (!path.includes('/external_ids')) return { ...answer, body: '{"sid":"FN1"}' }
-    // The first lookup fails: the entries that the action has set until then are not kept, so that the message can be retried.
-    if (failures-- > 0) return { ...answer, status: 500, body: '{}' }
-    return { ...answer, body: JSON.stringify({ data: [{ id: '+15550100', created_at: '2026-01-01T00:00:00Z' }] }) }
+  // The first lookup fails: the entries that the action has set until then are not kept, so that the message can be retried.
+  gateway.answer = (request) => {
+    const isRefused = isLookup(request.path) && failures-- > 0
+    return isRefused ? { headers: { 'content-type': 'application/json' }, status: 500, body: '{}' } : twilioAnswer(request)
   }
-  const settings = { accountSid: 'AC1', authToken: 'sample-token', spaceId: 'spa_1', profileApiAccessToken: 'sample-token' }
-  const identifiers = { userId: { '@path': '$.userId' }, eventType: { '@path': '$.type' } }
-  const mapping = { flowSid: 'FW1', from: '+15550199', coolingOffPeriod: 3_600, ...identifiers }
-  const subscription = { name: 'Trigger', action: 'triggerStudioFlow', subscribe: 'type = "identify"', mapping }
   const start = (): Promise<Service> => startService({ env: gateway.env, folder })
   const identify = (messageId: string, userId: string): object => ({ type: 'identify', messageId, userId })
 
   const first = await start()
   const current: Pick<Service, 'url' | 'api'> = { url: first.url, api: (...request) => first.api(...request) }
-  const wiring = await wire(current, {
-    type: 'integration',
-    integration: 'actions-twilio-studio',
-    settings,
-    retry: RETRY,
-    subscriptions: [subscription],
-  })
+  const wiring = await wire(current, TWILIO_STUDIO)
   const sent = async (ids: readonly string[], userId: string): Promise<string[]> => {
     await wiring.send(ids.map((id) => identify(id, userId)))
     return (await Promise.all(ids.map((id) => wiring.settled(id)))).map(({ state }) => state).sort()
