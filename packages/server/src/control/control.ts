@@ -49,6 +49,7 @@ import { assertFields, assertRole, assertWhole, faultInOrder, isWholeFor, Scoped
 import { privacyRoutes } from './sources/privacy.ts'
 import { sourceRoutes } from './sources/sources.ts'
 import { sqlRoutes } from './sql/sql.ts'
+import { warehouseCheckRoutes } from './warehouses/check.ts'
 import { warehouseTableRoutes } from './warehouses/tables.ts'
 import { warehouseUpkeepRoutes } from './warehouses/upkeep.ts'
 
@@ -82,6 +83,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         learnPlanRoutes,
         destinationRoutes,
         warehouseTableRoutes,
+        warehouseCheckRoutes,
         warehouseUpkeepRoutes,
         sqlRoutes,
         planRoutes,

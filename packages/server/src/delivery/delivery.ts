@@ -29,9 +29,11 @@ import { Slots } from './lanes/slots.ts'
 import type { FieldLookup } from './link/field-lookup.ts'
 import { rejectionOutcome } from './link/outcome.ts'
 import type { UpkeepAnswer } from './link/upkeep-message.ts'
+import type { WarehouseCheck, WarehouseCheckRequest } from './link/warehouse-check.ts'
 import { type FieldChoices, fieldChoices } from './previews/field-choices.ts'
 import { previewRuns } from './previews/preview-runs.ts'
 import { isSendable, type Previewed, ShownRequests, shownHeaders } from './previews/shown-requests.ts'
+import { checkWarehouse } from './previews/warehouse-checks.ts'
 import { chargeOf, Memory } from './recording/memory.ts'
 import { StoreState } from './recording/store-state.ts'
 import { builtMessage } from './sender/loaded-messages.ts'
@@ -78,6 +80,7 @@ export interface SentRequest {
   hidesSecrets?: boolean
 }
 
+export type { WarehouseCheck } from './link/warehouse-check.ts'
 export type { FieldChoices } from './previews/field-choices.ts'
 export type { Previewed } from './previews/shown-requests.ts'
 
@@ -291,6 +294,14 @@ export class Delivery {
    */
   choices(destination: Destination, lookup: FieldLookup & { isStored: boolean }): Promise<FieldChoices> {
     return fieldChoices(this.#options.senders, destination, lookup, this.#once(destination))
+  }
+
+  /**
+   * Whether the tables of a warehouse can be written, and which tables some messages would make. The destination need not be a stored one. Rejects with
+   * TooManyPreviews.
+   */
+  checkWarehouse(destination: Destination, request: WarehouseCheckRequest): Promise<WarehouseCheck> {
+    return checkWarehouse(this.#options.senders, destination, request, this.#once(destination))
   }
 
   /** Does a part of the upkeep of a warehouse, in a process of its own. Rejects if it could not be done. */

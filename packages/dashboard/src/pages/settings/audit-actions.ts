@@ -9,9 +9,11 @@ const SENTENCES: Readonly<Record<string, string>> = {
   'delivery.replay': 'replayed a delivery',
   'destination.create': 'created the destination',
   'destination.delete': 'deleted the destination',
+  'destination.load': 'loaded the waiting messages of the destination',
   'destination.renew-tokens': 'stored renewed tokens of the destination',
   'destination.retry': 'retried the pending deliveries of the destination',
   'destination.test': 'sent a test to the destination',
+  'destination.upkeep': 'started the upkeep of the destination',
   'destination.update': 'changed the destination',
   'incident.acknowledge': 'acknowledged the incident',
   'incident.unacknowledge': 'took back the acknowledgement of the incident',
@@ -38,10 +40,13 @@ const SENTENCES: Readonly<Record<string, string>> = {
   'source.delete': 'deleted the source',
   'source.remove-write-key': 'removed a write key from the source',
   'source.update': 'changed the source',
+  'sql.query': 'queried the lake',
   'suppression.create': 'suppressed users',
   'suppression.delete': 'removed the suppression of a user',
   'token.create': 'created the token',
   'token.delete': 'revoked the token',
+  'warehouse.check': 'tested the settings of a new warehouse',
+  'warehouse.install': 'installed the warehouse package',
 }
 
 export const ACTIONS: readonly string[] = Object.keys(SENTENCES)

@@ -34,6 +34,11 @@ const made = async ({ call }: Fixture, path: string, body: object): Promise<Answ
 }
 const madeLake = (fixture: Fixture, name: string) =>
   made(fixture, '/destinations', { type: 'warehouse', name, warehouse: { engine: 'parquet', url: `file:///${name}` } })
+const NEW_WAREHOUSE = {
+  type: 'warehouse',
+  name: 'New',
+  warehouse: { engine: 'postgres', url: 'postgres://ada:secret-of-ada@db.example/d' },
+}
 const source = (fixture: Fixture) => made(fixture, '/sources', { name: 'Shop' })
 const destination = (fixture: Fixture) => made(fixture, '/destinations', DESTINATION)
 const app = (fixture: Fixture, keys: object[] = []) => made(fixture, '/oauth-apps', { name: 'App', keys })
@@ -290,6 +295,7 @@ const RECIPES: Record<string, Recipe> = {
       return fixture.call('POST', '/api/sql', { query: 'select 1', destinationId: id })
     },
   },
+  'POST /warehouse/check': { action: 'warehouse.check', run: ({ call }) => call('POST', '/api/warehouse/check', NEW_WAREHOUSE) },
   'POST /warehouse/install': { action: 'warehouse.install', run: ({ call }) => call('POST', '/api/warehouse/install') },
   'POST /catalog/install': { action: 'catalog.install', run: ({ call }) => call('POST', '/api/catalog/install') },
   'POST /backups': { action: 'backup.create', run: ({ call }) => call('POST', '/api/backups') },

@@ -117,7 +117,10 @@ export function checkIfMatch({ request }: Exchange, shown: unknown): void {
 }
 
 /** The functions of delivery that the control API calls. */
-export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'retryNow' | 'preview' | 'choices' | 'describeRequest' | 'loadNow'>
+export type ControlDelivery = Pick<
+  Delivery,
+  'test' | 'health' | 'retryNow' | 'preview' | 'choices' | 'describeRequest' | 'loadNow' | 'checkWarehouse'
+>
 
 /** The functions of alerts that the control API calls. */
 export type ControlAlerts = Pick<Alerts, 'mutesInForce' | 'incidents' | 'incident' | 'acknowledge' | 'openCount' | 'test'> & {

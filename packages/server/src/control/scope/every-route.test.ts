@@ -36,6 +36,12 @@ const BODIES: Readonly<Record<string, (ids: Ids) => unknown>> = {
   'POST /catalog/:slug/choices': () => ({ action: 'x', field: 'x' }),
   'POST /plans': ({ source }) => ({ name: 'x', rules: [], sourceIds: [source] }),
   'PATCH /plans/:id': () => ({ name: 'x' }),
+  'POST /warehouse/check': ({ source }) => ({
+    type: 'warehouse',
+    name: 'x',
+    sourceIds: [source],
+    warehouse: { engine: 'parquet', url: 'file:///lake' },
+  }),
   'POST /sql': ({ destination }) => ({ query: 'select 1', destinationId: destination }),
   'POST /replays': ({ destination }) => ({ destinationId: destination, dryRun: true }),
   'PATCH /replays/:id': () => ({ state: 'paused' }),

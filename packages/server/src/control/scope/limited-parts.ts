@@ -17,6 +17,7 @@ export function limitedParts(parts: ControlParts, scope: Scope): ControlParts {
       health: (id) => (isWhole(id) ? delivery.health(id) : undefined),
       preview: (...args) => delivery.preview(...args),
       choices: (...args) => delivery.choices(...args),
+      checkWarehouse: (...args) => delivery.checkWarehouse(...args),
       describeRequest: (...args) => delivery.describeRequest(...args),
       retryNow: (id) => isWhole(id) && delivery.retryNow(id),
       loadNow: (id) => (isWhole(id) ? delivery.loadNow(id) : undefined),

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startControl } from '../fixtures/start-control.ts'
+import { SAMPLE_TYPES } from '../destinations/sample-message.ts'
+import { STILL, startControl } from '../fixtures/start-control.ts'
 
 const LAKE = { type: 'warehouse', name: 'Lake', warehouse: { engine: 'parquet', url: 'file:///var/lib/lake' } }
 const POSTGRES = {
@@ -94,6 +95,36 @@ test('without the package, creating a warehouse is refused with the command that
   const { status, body } = await call('POST', '/api/destinations', LAKE)
   assert.deepEqual([status, body.code], [409, 'not_installed'])
   assert.match(body.message, /switchyard warehouse install/)
+  assert.equal((await call('POST', '/api/warehouse/check', LAKE)).body.code, 'not_installed')
+})
+
+test('settings are tested before the destination is created, with the same checks, and without a secret in the audit log', async (t) => {
+  const asked: { url: string; messages: string[] }[] = []
+  const { call, store } = await startControl(t, {
+    delivery: {
+      ...STILL,
+      async checkWarehouse(destination, { sources }) {
+        const messages = sources.flatMap((source) => source.messages.map((text) => (JSON.parse(text) as { type: string }).type))
+        asked.push({ url: destination.type === 'warehouse' ? destination.warehouse.url : '', messages })
+        const tables = sources.map(({ sourceId, name }) => {
+          return { sourceId, schema: name, table: 'tracks', rows: 1, columnCount: 0, columns: [], unfit: 0 }
+        })
+        return { problem: { code: 'permission_missing', message: 'ada may not create a schema.' }, steps: [], version: 'x', tables }
+      },
+    },
+  })
+  const check = (body: object) => call('POST', '/api/warehouse/check', body)
+  const { status, body } = await check(POSTGRES)
+  assert.deepEqual([status, body.problem.code, body.messages], [200, 'permission_missing', 0])
+  assert.deepEqual([body.tables[0].sourceId, asked[0]?.url], [null, POSTGRES.warehouse.url])
+  assert.deepEqual(asked[0]?.messages, [...SAMPLE_TYPES], 'without messages, sample messages show the layout')
+  assert.equal(store.configuration().destinations.size, 0)
+  const [entry] = (await call('GET', '/api/audit?action=warehouse.check')).body.data
+  assert.equal(entry.after.warehouse.url, 'postgres://(hidden)@db.example/analytics')
+  assert.equal((await check({ ...LAKE, warehouse: { engine: 'parquet', url: 's3://bucket/x' } })).body.field, 'warehouse.accessKeyId')
+  assert.equal((await check({ ...LAKE, sourceIds: ['src_none'] })).body.field, 'sourceIds[0]')
+  assert.equal((await check({ name: 'Hook', urls: ['https://x.example/'] })).body.field, 'type')
+  assert.equal(asked.length, 1)
 })
 
 test('only a warehouse has tables and loads', async (t) => {

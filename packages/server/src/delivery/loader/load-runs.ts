@@ -11,7 +11,9 @@ import { withTimeout } from '../../timing/with-timeout.ts'
 import { loadOf } from '../link/load-progress.ts'
 import { failure, type Outcome, type RanMessage, type RanRequest, type ReasonCode, withoutAnswer } from '../link/outcome.ts'
 import { upkeepIn } from '../link/upkeep-message.ts'
+import { checkIn } from '../link/warehouse-check.ts'
 import type { IntegrationRuns, RunWork } from '../sender/integration-runs.ts'
+import { runCheck } from './check-run.ts'
 import type { Engines } from './engines.ts'
 import { StoredSchemas } from './stored-schemas.ts'
 import { runUpkeep } from './upkeep-run.ts'
@@ -71,13 +73,18 @@ export class LoadRuns implements IntegrationRuns {
   async #carryOut(destination: WarehouseDestination, work: RunWork, signal: AbortSignal): Promise<Outcome> {
     const engines = await this.#open()
     if (work.isPreview) return this.#preview(engines, destination, work)
+    const check = checkIn(work.messages[0]?.text)
+    if (check !== null) {
+      const startedMs = performance.now()
+      const answer = await runCheck(engines, settingsOf(destination), check, this.#lakeFolder)
+      return answered(answer, startedMs)
+    }
     const warehouse = await this.#warehouseOf(engines, destination)
     const upkeep = upkeepIn(work.messages[0]?.text)
     if (upkeep !== null) {
       const startedMs = performance.now()
       const answer = await runUpkeep(warehouse, destination, upkeep, this.#schemas, signal)
-      const success = withoutAnswer({ verdict: 'success', reason: null, error: null }, performance.now() - startedMs)
-      return { ...success, responseStart: JSON.stringify(answer) }
+      return answered(answer, startedMs)
     }
     if (work.keepsRequests) return test(warehouse)
     if (isDeletion(work)) return this.#delete(warehouse, destination, work, signal)
@@ -197,6 +204,12 @@ function settingsOf({ warehouse }: WarehouseDestination): WarehouseSettings {
 
 function isDeletion({ messages: [first] }: RunWork): boolean {
   return first?.text.includes('"type":"delete"') === true && (JSON.parse(first.text) as JsonObject)['type'] === 'delete'
+}
+
+/** What the main thread has asked. */
+function answered(answer: object, startedMs: number): Outcome {
+  const success = withoutAnswer({ verdict: 'success', reason: null, error: null }, performance.now() - startedMs)
+  return { ...success, responseStart: JSON.stringify(answer) }
 }
 
 /** A message of a preview was not received. */
