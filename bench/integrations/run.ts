@@ -1,7 +1,8 @@
 // What running an integration through the service costs, compared with calling its library directly in one process with the same requests: events per
-// second and CPU time per event, for three integrations, one of them with batches. A destination runs in one host process, so one process calls the
-// library, and the CPU time of the two is compared: it hardly depends on what else the machine does. The service also receives, stores, routes and
-// records each event, which its own CPU time shows. The tool that answers is this process. The rounds of the service and of the library alternate.
+// second and CPU time per event, for three integrations, one of them with batches of 100 and of 5,000 messages. A destination runs in one host process,
+// so one process calls the library, and the CPU time of the two is compared: it hardly depends on what else the machine does. The service also receives,
+// stores, routes and records each event, which its own CPU time shows. The peak memory of the host is printed, too. The tool that answers is this
+// process. The rounds of the service and of the library alternate.
 // Run: npm run bench:integrations -- [--rounds N] [--events N] [--only SLUG]
 
 import { fork } from 'node:child_process'
@@ -16,7 +17,7 @@ import { startService } from '../../e2e/system/service.ts'
 import { wire } from '../../e2e/system/wiring.ts'
 import { machineText } from '../client/report.ts'
 import { spreadOf, spreadText, tableText } from '../client/table.ts'
-import { cpuUs, descendantsOf } from '../service/environment/process-stats.ts'
+import { cpuUs, descendantsOf, peakRssBytes } from '../service/environment/process-stats.ts'
 import type { LibraryWork } from './library-program.ts'
 
 const { values } = parseArgs({
@@ -35,6 +36,7 @@ const MEASURED: readonly { slug: string; batchSize: number; eventCount: number; 
   { slug: 'actions-amplitude', batchSize: 1, eventCount: EVENTS, minCpu: 1.5 },
   // Batches are so much faster that a round would end before the first requests are answered.
   { slug: 'actions-mixpanel', batchSize: 100, eventCount: EVENTS * 10, minCpu: 0.8 },
+  { slug: 'actions-mixpanel', batchSize: 5_000, eventCount: EVENTS * 10, minCpu: 0.8 },
 ]
 
 interface Measured {
@@ -170,6 +172,8 @@ async function measuredRow({ slug, batchSize, eventCount, minCpu }: (typeof MEAS
     text(({ library }) => library.cpuUsPerEvent),
     `${spreadText(cpu, 2)}, ≥ ${minCpu}`,
     text(({ service: own }) => own.otherUsPerEvent),
+    // One host runs all rows.
+    (Math.max(...descendantsOf(service.pid).map(peakRssBytes)) / 1e6).toFixed(0),
   ]
   return { row, isMet }
 }
@@ -190,6 +194,7 @@ const columns = [
   'Library',
   'Library / host',
   'Rest of the service: CPU µs',
+  'Host so far: peak MB',
 ]
 console.log(
   tableText(
