@@ -34,11 +34,8 @@ const made = async ({ call }: Fixture, path: string, body: object): Promise<Answ
 }
 const madeLake = (fixture: Fixture, name: string) =>
   made(fixture, '/destinations', { type: 'warehouse', name, warehouse: { engine: 'parquet', url: `file:///${name}` } })
-const NEW_WAREHOUSE = {
-  type: 'warehouse',
-  name: 'New',
-  warehouse: { engine: 'postgres', url: 'postgres://ada:secret-of-ada@db.example/d' },
-}
+const PLACE = { engine: 'postgres', url: 'postgres://ada:secret-of-ada@db.example/d' }
+const NEW_WAREHOUSE = { type: 'warehouse', name: 'New', warehouse: PLACE }
 const source = (fixture: Fixture) => made(fixture, '/sources', { name: 'Shop' })
 const destination = (fixture: Fixture) => made(fixture, '/destinations', DESTINATION)
 const app = (fixture: Fixture, keys: object[] = []) => made(fixture, '/oauth-apps', { name: 'App', keys })
@@ -279,10 +276,7 @@ const RECIPES: Record<string, Recipe> = {
   },
   'POST /destinations/:id/load': {
     action: 'destination.load',
-    run: async (fixture) => {
-      const { id } = await madeLake(fixture, 'lake')
-      return fixture.call('POST', `/api/destinations/${id}/load`, {})
-    },
+    run: async (fixture) => fixture.call('POST', `/api/destinations/${(await madeLake(fixture, 'lake')).id}/load`, {}),
   },
   'POST /destinations/:id/upkeep': {
     action: 'destination.upkeep',
