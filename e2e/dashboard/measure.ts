@@ -6,7 +6,7 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
-import { addHour, packWeek, WEEK_MS, type Week, weekOf } from '../../packages/server/src/store/history/packed-stats.ts'
+import { addHour, packWeek, WEEK_MS, type Week, weekOf } from '../../packages/server/src/store/history/packing/packed-stats.ts'
 import { latencyBucket, latencyName, PENDING, type StatCounts } from '../../packages/server/src/store/port/stat-counts.ts'
 import { startBrowser, type Tab } from './browser.ts'
 import { end, shopTraffic, startScene } from './scene.ts'

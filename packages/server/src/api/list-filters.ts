@@ -29,6 +29,22 @@ export const MESSAGE_FILTERS = {
   event: optional(string({ min: 1, description: 'Only track messages with exactly this event name.' })),
   userId: optional(string({ min: 1, description: 'Only messages of this user.' })),
   messageId: optional(string({ min: 1, description: 'Only messages with this messageId.' })),
+  search: optional(
+    string({
+      min: 1,
+      max: 200,
+      description:
+        'Only messages with this text in their messageId, userId, anonymousId, previousId, groupId, event or name, or in the email, name or username of the user, in upper or lower case.',
+    }),
+  ),
+  property: optional(
+    string({
+      min: 1,
+      max: 500,
+      description:
+        'Only messages with this property: a path such as `properties.plan`, or `properties.plan=pro`, which finds texts that contain `pro`, in upper or lower case, and other values that are equal. Without `properties.` or `traits.`, both are searched.',
+    }),
+  ),
   from: optional(queryTime({ description: 'Only messages received at this time or later.' })),
   to: optional(queryTime({ description: 'Only messages received at this time or earlier.' })),
 }

@@ -1,8 +1,8 @@
 // Routes for messages: the list, and a single message with its deliveries, the destinations it was not sent to, and its timeline.
 
 import { isoTime, type JsonObject } from '@switchyard/protocol'
-import { MESSAGE_FILTERS } from '../../api/list-filters.ts'
-import { anyObject, array, boolean, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
+import { DELIVERY_STATES, MESSAGE_FILTERS } from '../../api/list-filters.ts'
+import { anyObject, array, boolean, integer, invalidField, nullable, object, oneOf, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { traceIdOf } from '../../outbound/trace-context.ts'
@@ -56,7 +56,23 @@ const MESSAGE_FIELDS = {
     },
   ),
 }
-const MESSAGE = object({ ...MESSAGE_FIELDS, deliveries: array(object({ id: string(), destinationId: string() })) })
+const MESSAGE = object({
+  ...MESSAGE_FIELDS,
+  deliveries: array(
+    object({
+      id: string(),
+      destinationId: string(),
+      state: nullable(
+        oneOf(DELIVERY_STATES, { description: 'Null if the list has too many attempts to read them all; then retrieve the delivery.' }),
+      ),
+      reason: nullable(string({ description: 'Why it did not end as delivered, as a stable code; null if it is pending or delivered.' })),
+    }),
+  ),
+})
+const MESSAGES = object({
+  ...listAnswer(MESSAGE).fields,
+  searchedBackTo: nullable(time({ description: 'If the page is not full although `next` is not null: all newer messages were searched.' })),
+})
 const TIMELINE = array(
   object({
     at: nullable(time({ description: 'When it happened or is due; null for entries that describe the current state or are due now.' })),
@@ -122,14 +138,18 @@ export function messageRoutes(parts: ControlParts): Route[] {
       summary: 'List messages, newest first',
       access: { role: 'viewer', sources: 'limited' },
       query: listQuery(MESSAGE_FILTERS),
-      answer: listAnswer(MESSAGE),
+      description:
+        'A page reads at most 8 MB of messages. If few of them match, the page is not full although `next` is not null, and `searchedBackTo` says how far it has searched.',
+      answer: MESSAGES,
       async handle({ query }) {
-        const { sourceId, type, event, userId, messageId, from: fromMs, to: toMs } = query
+        const { sourceId, type, event, userId, messageId, search, from: fromMs, to: toMs } = query
+        const property = query.property === undefined ? undefined : propertyFilter(query.property)
         const page = await store.history.messages(
-          { sourceId, type, event, userId, messageId, fromMs, toMs },
+          { sourceId, type, event, userId, messageId, search, property, fromMs, toMs },
           pageRequest('messages', query),
         )
-        return pageAnswer('messages', page, (stored) => ({ ...messageView(stored), deliveries: stored.deliveries }))
+        const answer = pageAnswer('messages', page, (stored) => ({ ...messageView(stored), deliveries: stored.deliveries }))
+        return { ...answer, searchedBackTo: page.reachedMs ?? null }
       },
     }),
     route('GET', '/messages/:id', {
@@ -181,6 +201,15 @@ async function detailsOf({ store, clock, delivery }: ControlParts, trail: Messag
     duplicates: trail.repeats,
     story: timelineOf(trail, deliveries, about),
   }
+}
+
+function propertyFilter(text: string): { path: string[]; value?: string } {
+  const [, path = '', value] = /^([^=]+)(?:=(.*))?$/s.exec(text) ?? []
+  const names = path.trim().split('.')
+  if (names.includes('')) {
+    throw invalidField('property', 'must be a path such as properties.plan, or a path and a value, such as properties.plan=pro')
+  }
+  return value === undefined || value === '' ? { path: names } : { path: names, value }
 }
 
 /** The subscribe expressions that excluded a message, by the id of the destination. */

@@ -31,6 +31,7 @@ import { replaying } from './replays/replaying.ts'
 import { replayingOne } from './replays/replaying-one.ts'
 import { retention } from './retention.ts'
 import { scoping } from './scoping.ts'
+import { searching } from './searching.ts'
 import { suppressing } from './suppressing.ts'
 import { versioning } from './versioning.ts'
 
@@ -56,6 +57,7 @@ export function conformance(name: string, open: Open): void {
     suite('operators and ordered keys', () => orderOperations(fixture))
     suite('partial settlement', () => partialSettlement(fixture))
     suite('reading', () => reading(fixture))
+    suite('searching', () => searching(fixture))
     suite('message details', () => messageDetails(fixture))
     suite('configuring', () => configuring(fixture))
     suite('versioning', () => versioning(fixture))

@@ -1,6 +1,7 @@
 // Functions on the content of a segment, for lists. Pure.
 
 import type { MessageFields, MessageFilter, SegmentContent } from '../store.ts'
+import { hasProperty, hasText } from './message-lists/message-search.ts'
 
 /** The content with only the given messages. A segment may be 500 KB, and a list may have a thousand messages. */
 export function withOnly(content: SegmentContent, indexes: readonly number[]): SegmentContent {
@@ -20,9 +21,13 @@ export function messageFields(content: SegmentContent | null, index: number): Me
 }
 
 /** Compares the fields of the message. The list itself compares source and time. */
-export function matches(item: Readonly<Record<string, unknown>>, { type, event, userId, messageId }: MessageFilter): boolean {
+export function matches(
+  item: Readonly<Record<string, unknown>>,
+  { type, event, userId, messageId, search, property }: MessageFilter,
+): boolean {
   if (type !== undefined && item['type'] !== type) return false
   if (event !== undefined && item['event'] !== event) return false
   if (messageId !== undefined && item['messageId'] !== messageId) return false
-  return userId === undefined || item['userId'] === userId || item['anonymousId'] === userId || item['previousId'] === userId
+  if (userId !== undefined && item['userId'] !== userId && item['anonymousId'] !== userId && item['previousId'] !== userId) return false
+  return (search === undefined || hasText(item, search)) && (property === undefined || hasProperty(item, property))
 }

@@ -2,6 +2,7 @@
 
 import type { RowId } from '../../model/messages.ts'
 import type { Awaitable, Sql } from '../encoding/sql.ts'
+import type { Ending, EndingRows } from './message-lists/delivery-states.ts'
 import { readHeads, type SegmentHead, type SegmentLookups, type SegmentRows, segmentRows } from './segment-rows.ts'
 
 /** A segment with the key of a messageId, and the fingerprint of the messageId. */
@@ -16,7 +17,7 @@ export interface RepeatRow {
   fingerprints: Uint8Array
 }
 
-export interface MessageRows<Id extends RowId> extends SegmentRows<Id> {
+export interface MessageRows<Id extends RowId> extends SegmentRows<Id>, EndingRows<Id> {
   /** The row id of a source; undefined if it never existed. */
   source(id: string): Awaitable<Id | undefined>
   /** Newest first, with row ids from `first` to `last`. */
@@ -37,6 +38,19 @@ export function messageRows<Id extends RowId>(
     ...own,
     newest: (withKeys, first, last, limit) =>
       readHeads(sql, withKeys, 'g.seq >= ? AND g.seq <= ? ORDER BY g.seq DESC LIMIT ?', first, last, limit),
+    async endings(origins, limit) {
+      if (origins.length === 0) return []
+      const oldest = origins.reduce((first, each) => (each < first ? each : first))
+      const endings = await sql.all<Omit<Ending<Id>, 'isOnlyDelivered'> & { others: number }>(
+        // Rows about an origin are newer than it, except for the difference between the clocks of nodes.
+        `SELECT id, origin, delivered, failed + expired + cancelled AS others, octet_length(doc) AS bytes FROM attempts
+         WHERE ${sql.among('origin')} AND id >= ? AND delivered + failed + expired + cancelled > 0 ORDER BY id LIMIT ?`,
+        [sql.list(origins), sql.order.at(sql.order.msOf(oldest) - sql.order.skewMs), limit],
+      )
+      return endings.map(({ others, ...ending }) => ({ ...ending, isOnlyDelivered: others === 0 }))
+    },
+    endingDocs: (attempts) =>
+      attempts.length === 0 ? [] : sql.all(`SELECT id, doc FROM attempts WHERE ${sql.among('id')}`, [sql.list(attempts)]),
     repeats: (segments) =>
       sql.all(`SELECT segment, count, last_at, fingerprints FROM repeats WHERE ${sql.among('segment')}`, [sql.list(segments)]),
   }

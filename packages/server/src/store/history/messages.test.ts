@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { writeStoredBody } from '../port/stored-messages.ts'
-import { SQLITE_ROW_ORDER } from '../sqlite/schema/row-ids.ts'
+import { rowAndIndex, SQLITE_ROW_ORDER } from '../sqlite/schema/row-ids.ts'
 import type { MessageRows } from './message-rows.ts'
 import { listMessages } from './messages.ts'
 
@@ -30,6 +30,9 @@ test('the destinations of a segment are looked up once for all of its messages',
       },
     ],
     replays: () => [],
+    parseId: rowAndIndex,
+    endings: () => [],
+    endingDocs: () => [],
     destinationIds(nums) {
       asked.push(nums.length)
       return (num) => `dst_${num}`
@@ -38,5 +41,5 @@ test('the destinations of a segment are looked up once for all of its messages',
   const { data } = await listMessages(rows as MessageRows<number>, {}, { limit: 1_000, cursor: null })
   assert.equal(data.length, 500)
   assert.deepEqual(asked, [20])
-  assert.deepEqual(data[0]?.deliveries[0], { id: '1000-499', destinationId: 'dst_1' })
+  assert.deepEqual(data[0]?.deliveries[0], { id: '1000-499', destinationId: 'dst_1', state: 'pending', reason: null })
 })

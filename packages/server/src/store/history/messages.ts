@@ -4,10 +4,12 @@
 import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
 import { quarantineOf } from '../encoding/quarantine-routes.ts'
 import { candidates, fingerprintAt, indexOfFingerprint, indexOfKey } from '../encoding/segment-keys.ts'
-import type { Routes } from '../encoding/stored-parts.ts'
+import { owedIndexes, type Routes } from '../encoding/stored-parts.ts'
 import type { FilterRule, MessageFilter, MessageTrail, Page, PageRequest, RowId, SkipReason, StoredMessage } from '../store.ts'
+import type { RowAndIndex } from './delivery-ids.ts'
 import { groupBy } from './group-by.ts'
 import { matches, withOnly } from './message-content.ts'
+import { deliveryStates } from './message-lists/delivery-states.ts'
 import type { FoundKey, MessageRows, RepeatRow } from './message-rows.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
 import { type ReadSegment, readSegment, readSegments, type SegmentHead, type SegmentRow, userHashes } from './segment-rows.ts'
@@ -41,7 +43,31 @@ export async function listMessages<Id extends RowId>(
     filter.messageId === undefined
       ? await walkMessages(rows, filter, sources, start, limit)
       : await listFound(rows, filter, filter.messageId, start, limit)
-  return { data: await described(rows, found.data), next: found.next }
+  const data = await withStates(rows, found.data, await described(rows, found.data))
+  const { next, reachedMs } = found
+  return reachedMs === undefined ? { data, next } : { data, next, reachedMs }
+}
+
+/** Adds the state of each delivery. */
+async function withStates<Id extends RowId>(
+  rows: MessageRows<Id>,
+  found: readonly Found<Id>[],
+  messages: StoredMessage[],
+): Promise<StoredMessage[]> {
+  const plannedOf = new Map<string, number>()
+  for (const { count, absent, routes } of new Map(found.map(({ segment }) => [segment.seq, segment])).values()) {
+    for (const [, origin, indexes] of (JSON.parse(routes) as Routes<Id>).s) {
+      plannedOf.set(String(origin), owedIndexes(indexes, count, absent).length)
+    }
+  }
+  const deliveries = messages.flatMap((message) => message.deliveries)
+  const places = deliveries.map(({ id }) => {
+    const { row, index } = rows.parseId(id) as RowAndIndex<Id>
+    return { origin: row, index, planned: plannedOf.get(String(row)) ?? null }
+  })
+  const states = await deliveryStates(rows, places)
+  for (const [at, delivery] of deliveries.entries()) Object.assign(delivery, states[at] ?? { state: null, reason: null })
+  return messages
 }
 
 /** The row ids of the sources that the filter names. Undefined: all sources. */
@@ -115,7 +141,10 @@ async function walkMessages<Id extends RowId>(
     hashes && STEP_WITH_KEYS,
   )
   const data: Found<Id>[] = []
-  const next = (seq: Id, index: number): Page<Found<Id>> => ({ data, next: JSON.stringify(['m', seq, index]) })
+  const next = (seq: Id, index: number): Page<Found<Id>> => {
+    const page = { data, next: JSON.stringify(['m', seq, index]) }
+    return data.length === limit ? page : { ...page, reachedMs: order.msOf(seq) }
+  }
   let seen = 0
   let bytesRead = 0
   for await (const step of walked) {

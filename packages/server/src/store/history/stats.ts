@@ -4,7 +4,7 @@
 import type { Awaitable, Sql } from '../encoding/sql.ts'
 import type { StatKind, StatPoint, StatQuery, StatRow } from '../port/books.ts'
 import { addCounts, isOnlyRecent, type StatCounts } from '../port/stat-counts.ts'
-import { addHour, hoursWithin, packWeek, unpackWeek, WEEK_MS, weekOf } from './packed-stats.ts'
+import { addHour, hoursWithin, packWeek, unpackWeek, WEEK_MS, weekOf } from './packing/packed-stats.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000

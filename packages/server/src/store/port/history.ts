@@ -12,6 +12,25 @@ export interface MessageFilter extends TimeRange {
   event?: string | undefined
   userId?: string | undefined
   messageId?: string | undefined
+  /** A part of an id of the user or the message, of the event or of another name, in upper or lower case. */
+  search?: string | undefined
+  /** Only messages that have this property. See message-lists/message-search.ts. */
+  property?: PropertyFilter | undefined
+}
+
+export interface PropertyFilter {
+  /** The names on the way to the property. */
+  path: readonly string[]
+  /** Undefined: any value. */
+  value?: string | undefined
+}
+
+/** `state` is null if the page has too many attempts to read them all. */
+export interface PlannedDelivery {
+  id: string
+  destinationId: string
+  state?: DeliveryState | null
+  reason?: string | null
 }
 
 export interface StoredMessage {
@@ -20,8 +39,8 @@ export interface StoredMessage {
   segment: RowId
   index: number
   content: SegmentContent
-  /** The deliveries that were planned when the message was accepted, and the destinations that it was not sent to, with the reason. */
-  deliveries: { id: string; destinationId: string }[]
+  /** The deliveries that were planned when the message was accepted, in lists with their states, and the destinations that it was not sent to, with the reason. */
+  deliveries: PlannedDelivery[]
   skips: { destinationId: string | null; reason: SkipReason; rule?: FilterRule }[]
   /** Only if a tracking plan put the message in quarantine. `atMs`: when it left the quarantine. */
   quarantine?: { state: 'held' | 'released' | 'deleted' | 'expired'; atMs: number | null }

@@ -3,6 +3,8 @@
 export interface Page<T> {
   data: T[]
   next: string | null
+  /** If the page is not full although there is a next one: how far back it has searched. */
+  reachedMs?: number
 }
 
 export interface PageRequest {

@@ -4,7 +4,7 @@
 // within 16 %. Packing again adds to what is there, so hours that arrive late are not lost. Pure.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import { addCounts, bucketOfName, latencyName, type StatCounts } from '../port/stat-counts.ts'
+import { addCounts, bucketOfName, latencyName, type StatCounts } from '../../port/stat-counts.ts'
 
 const HOUR_MS = 3_600_000
 const HOURS = 168

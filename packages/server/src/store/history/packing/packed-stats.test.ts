@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { latencyBucket, latencyName, latencyOf, OLDEST_SECONDS, PENDING } from '../port/stat-counts.ts'
+import { latencyBucket, latencyName, latencyOf, OLDEST_SECONDS, PENDING } from '../../port/stat-counts.ts'
 import { addHour, hoursWithin, packWeek, unpackWeek, WEEK_MS, type Week, weekOf } from './packed-stats.ts'
 
 const HOUR_MS = 3_600_000
