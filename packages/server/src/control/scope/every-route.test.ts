@@ -3,12 +3,13 @@
 
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
+import type { JsonSchema, Schema } from '../../api/schema.ts'
 import { LiveFeed } from '../../observe/live.ts'
 import { ROLES, type Store } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { openSingleSignOn, type SingleSignOn } from '../access/people/single-sign-on.ts'
 import { controlRoutes } from '../control.ts'
-import type { Answer, CallOptions } from '../fixtures/start-control.ts'
+import { type Answer, type CallOptions, STILL } from '../fixtures/start-control.ts'
 import { type Ids, NOTHING, startTwoWorlds, type TwoWorlds } from '../fixtures/two-worlds.ts'
 import { SETTINGS } from '../people/fixtures/start-single-sign-on.ts'
 import type { Route } from '../routes/route.ts'
@@ -42,7 +43,7 @@ const BODIES: Readonly<Record<string, (ids: Ids) => unknown>> = {
     sourceIds: [source],
     warehouse: { engine: 'parquet', url: 'file:///lake' },
   }),
-  'POST /sql': ({ destination }) => ({ query: 'select 1', destinationId: destination }),
+  'POST /sql': () => ({ query: 'select 1' }),
   'POST /replays': ({ destination }) => ({ destinationId: destination, dryRun: true }),
   'PATCH /replays/:id': () => ({ state: 'paused' }),
   'POST /deletions': ({ source }) => ({ userIds: ['u'], sourceIds: [source] }),
@@ -59,17 +60,65 @@ const BODIES: Readonly<Record<string, (ids: Ids) => unknown>> = {
   'POST /configuration/check': () => ({ sources: [], destinations: [], oauthApps: [], plans: [] }),
 }
 
-/** Query parameters that name something, and what. */
-const NAMED_IN_QUERY: Readonly<Record<string, keyof Ids>> = {
-  sourceId: 'source',
-  source: 'source',
-  destinationId: 'destination',
-  plan: 'plan',
-  messageId: 'message',
-  subject: 'destination',
+/** What a request can name: ids, the name and the event of a world, the rule that its messages violate, and others. */
+interface Names extends Ids {
+  name: string
+  rule: string
+  /** A message in quarantine. */
+  held: string
+  /** A destination for dead letters. */
+  receiver: string
+  lake: string
 }
-/** Query parameters that a route needs. */
-const NEEDED: Readonly<Record<string, string>> = { 'DELETE /suppressions': 'userId=zebra-suppressed' }
+
+/** Fields of queries and bodies that name something, and what. */
+const NAMED: Readonly<Record<string, readonly (keyof Names)[]>> = {
+  sourceId: ['source'],
+  sourceIds: ['source'],
+  sources: ['source'],
+  source: ['source', 'name'],
+  destinationId: ['destination', 'lake'],
+  deadLetter: ['receiver'],
+  plan: ['plan'],
+  messageId: ['message'],
+  deliveryIds: ['delivery'],
+  subject: ['source', 'destination', 'plan', 'incident'],
+  userId: ['name'],
+  event: ['name'],
+  search: ['name'],
+  q: ['name'],
+  rule: ['rule'],
+  ids: ['held'],
+}
+/** Fields that look like these, but name nothing that belongs to a source, or only in what the request itself contains. */
+const NAMES_NOTHING: ReadonlySet<string> = new Set(['id', 'message', 'rules', 'userIds', 'GET /incidents rule', 'POST /alerts/mutes rule'])
+/** What is refused even if it belongs to the caller, with the code of the error. */
+const REFUSED_ANYWAY: Readonly<Record<string, string>> = {
+  'GET /replays/:id': 'replay_not_found',
+  'POST /plans with the source as sourceIds': 'source_has_plan',
+  'POST /sql with the destination as destinationId': 'not_a_lake',
+  'GET /sql/tables with the destination as destinationId': 'not_a_lake',
+  'POST /destinations/:id/order/skip with the message as messageId': 'key_not_waiting',
+  'POST /destinations/:id/order/retry with the message as messageId': 'key_not_waiting',
+  'POST /quarantine/release with the name as source': 'invalid_field',
+  'POST /quarantine/delete with the name as source': 'invalid_field',
+}
+const LOOKS_LIKE_A_NAME = /(ids?|source|destination|plan|event|message|delivery|replay|incident|app|subject|letter|search|^q|rule)s?$/i
+/** Fields that cannot be combined with others. */
+const INSTEAD_OF: Readonly<Record<string, readonly string[]>> = {
+  ids: ['sourceId'],
+  source: ['sourceId'],
+  destinationId: ['sourceId'],
+  deliveryIds: ['destinationId'],
+}
+/** Query parameters that a route needs, with ids of the own world. */
+const NEEDED: Readonly<Record<string, string>> = {
+  'DELETE /suppressions': 'userId=zebra-suppressed',
+  'GET /deliveries/answers': 'destinationId={destination}&state=failed',
+  'GET /deliveries/differences': 'destinationId={destination}',
+  'GET /sql/tables': 'destinationId={lake}',
+  'POST /destinations': 'allowDuplicate=true',
+}
 /** Routes whose path names something that belongs to no source. */
 const NAMES_NO_SUBJECT: ReadonlySet<string> = new Set([
   '/tokens/:id',
@@ -79,18 +128,51 @@ const NAMES_NO_SUBJECT: ReadonlySet<string> = new Set([
   '/catalog/:slug',
   '/catalog/:slug/choices',
 ])
+const OF_WAREHOUSES = /^\/destinations\/:id\/(tables|load|upkeep)$/
 const FOREIGN = /zebra/
+const ANSWER_OF_LAKE = { columns: [], truncated: false, warnings: [] }
 const INSTALLED = { state: 'installed', done: 1, total: 1, error: null } as const
 
 const LIMITED = ROLES.filter((role) => role !== 'admin').flatMap((role) =>
   [`${role} own`, `${role} own, a person`].map((who) => [role, who] as const),
 )
 
+interface Found {
+  /** `changes.deadLetter` is in an object. */
+  field: string
+  isList: boolean
+}
+interface Naming extends Found {
+  route: Route
+  kind: keyof Names
+  isInQuery: boolean
+}
+
+const lastOf = (field: string): string => field.slice(field.lastIndexOf('.') + 1)
+
+const isNaming = ({ method, path }: Pick<Route, 'method' | 'path'>, field: string): boolean =>
+  LOOKS_LIKE_A_NAME.test(lastOf(field)) && !NAMES_NOTHING.has(lastOf(field)) && !NAMES_NOTHING.has(`${method} ${path} ${field}`)
+
+/** The fields of a schema, with those of `changes`. */
+function fieldsOf(schema: Schema<unknown> | undefined): Found[] {
+  const found = new Map<string, Found>()
+  const walk = ({ properties = {}, oneOf = [] }: JsonSchema, prefix: string): void => {
+    for (const [name, field] of Object.entries(properties as Record<string, JsonSchema>)) {
+      found.set(prefix + name, { field: prefix + name, isList: field['type'] === 'array' })
+      if (name === 'changes') walk(field, 'changes.')
+    }
+    for (const one of oneOf as JsonSchema[]) walk(one, prefix)
+  }
+  if (schema !== undefined) walk(schema.toJsonSchema(), '')
+  return [...found.values()]
+}
+
 /** People whose groups say what they may do. The provider is never asked. */
 function openPeople(store: Store, clock: Clock): Promise<SingleSignOn> {
   const rules = LIMITED.flatMap(([role]) => [
     { claim: 'groups', value: `${role}-own`, role, sources: ['lion'] },
     { claim: 'groups', value: `${role}-all`, role, sources: 'all' as const },
+    { claim: 'groups', value: `${role}-none`, role, sources: ['a name that no source has'] },
   ])
   const settings = { ...SETTINGS, issuer: 'http://127.0.0.1:9', rules, checkEveryMs: 3_600_000 }
   return openSingleSignOn(settings, { store, clock, onEvent: () => {} })
@@ -105,6 +187,8 @@ async function personFor({ people }: SingleSignOn, group: string): Promise<CallO
 suite('every route', () => {
   let singleSignOn: SingleSignOn
   let world: TwoWorlds
+  /** By the id of their source. */
+  const lakes: Record<string, string> = {}
   let routes: readonly Route[]
   /** The callers, such as `viewer own`: a token, and a person with the same role and sources. */
   const callers = new Map<string, CallOptions>()
@@ -117,6 +201,11 @@ suite('every route', () => {
       {
         live,
         catalogInstaller: { state: () => INSTALLED, start: () => INSTALLED },
+        delivery: { ...STILL, preview: async (_, contents) => contents.map(() => ({ kind: 'dropped', logs: null })) },
+        queries: {
+          run: async (_, sources) => ({ ...ANSWER_OF_LAKE, rows: [[String(sources)]] }),
+          tables: async (_, sources) => [{ sourceId: String(sources), schema: 'x', table: 'x', columns: [] }],
+        },
         warehouseInstaller: { state: () => INSTALLED, start: () => INSTALLED },
       },
       async ({ store, clock }) => {
@@ -125,22 +214,42 @@ suite('every route', () => {
       },
     )
     cleanups.push(() => singleSignOn.close())
+    for (const [name, { source }] of Object.entries({ lion: world.own, zebra: world.other })) {
+      const body = {
+        type: 'warehouse',
+        name: `${name} lake`,
+        sourceIds: [source],
+        warehouse: { engine: 'parquet', url: `file:///${name}` },
+      }
+      lakes[source] = (await world.call('POST', '/api/destinations', body)).body.id as string
+    }
     routes = controlRoutes(world.deps)
     for (const role of ['viewer', 'editor'] as const) {
       callers.set(`${role} all`, { token: await world.tokenFor(role, 'all') })
       callers.set(`${role} own`, { token: await world.tokenFor(role, [world.own.source]) })
       callers.set(`${role} all, a person`, await personFor(singleSignOn, `${role}-all`))
       callers.set(`${role} own, a person`, await personFor(singleSignOn, `${role}-own`))
+      callers.set(`${role} none, a person`, await personFor(singleSignOn, `${role}-none`))
     }
   })
 
+  const lakeOf = ({ source, destination }: Ids): string => lakes[source] ?? destination
+  /** `what`: a world, or something that never existed. */
+  const namesOf = async (ids: Ids, what: string): Promise<Names> => {
+    const held = await world.store.quarantine.list({ sourceId: ids.source }, { limit: 1, cursor: null })
+    const receiver = what === 'lion' ? world.lettersId : ids.destination
+    return { ...ids, name: what, rule: `track ${what}`, held: held.data[0]?.id ?? '1-7', receiver, lake: lakeOf(ids) }
+  }
   const asked = (route: Route, ids: Ids, query = ''): string => {
     const { subject } = route.access as RouteAccess
-    const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) =>
-      encodeURIComponent(name === 'id' && subject !== undefined ? ids[subject] : `no-${name}`),
-    )
-    const all = [NEEDED[`${route.method} ${route.path}`] ?? '', query].filter((part) => part !== '').join('&')
-    return `/api${path}${all === '' ? '' : `?${all}`}`
+    const id = OF_WAREHOUSES.test(route.path) ? lakeOf(ids) : subject === undefined ? 'no-id' : ids[subject]
+    const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(name === 'id' ? id : `no-${name}`))
+    const needed = (NEEDED[`${route.method} ${route.path}`] ?? '')
+      .replace('{destination}', world.own.destination)
+      .replace('{lake}', lakeOf(world.own))
+    const all = new URLSearchParams(needed)
+    for (const [name, value] of new URLSearchParams(query)) all.set(name, value)
+    return `/api${path}${all.size === 0 ? '' : `?${all.toString()}`}`
   }
   const send = (route: Route, ids: Ids, caller: CallOptions | undefined, query = ''): Promise<Answer> => {
     const body = BODIES[`${route.method} ${route.path}`]?.(ids)
@@ -153,10 +262,33 @@ suite('every route', () => {
       shown = shown.replaceAll(new RegExp(`(?<![\\w-])${id.replaceAll('.', '[.]')}(?![\\w-])`, 'g'), '(id)')
     return `${status} ${shown}`
   }
+  /** Every field of a query or a body with which a limited caller can name something. */
+  const namings = (): Naming[] => {
+    const all: Naming[] = []
+    for (const route of others()) {
+      const { role, sources } = route.access as RouteAccess
+      if (role === 'admin' || sources !== 'limited') continue
+      for (const [schema, isInQuery] of [[route.query, true] as const, [route.body, false] as const])
+        for (const { field, isList } of fieldsOf(schema).filter((found) => isNaming(route, found.field)))
+          for (const kind of NAMED[lastOf(field)] ?? []) all.push({ route, field, isList, kind, isInQuery })
+    }
+    return all
+  }
+  /** A request about the own world, in which one field names something of another. */
+  const sendNaming = ({ route, field, kind, isList, isInQuery }: Naming, ids: Names, caller: CallOptions | undefined): Promise<Answer> => {
+    if (isInQuery) return send(route, world.own, caller, `${field}=${encodeURIComponent(ids[kind])}`)
+    const where = `${route.method} ${route.path}`
+    const body = { ...(BODIES[where]?.(world.own) as Record<string, unknown>) }
+    for (const name of INSTEAD_OF[field] ?? []) delete body[name]
+    const value = isList ? [ids[kind]] : ids[kind]
+    const [first = '', second] = field.split('.')
+    body[first] = second === undefined ? value : { [second]: value }
+    return world.call(route.method, asked(route, world.own), body, caller)
+  }
   const others = (): Route[] => routes.filter(({ access, path }) => access !== 'public' && path !== '/live')
 
   test('says what it needs, and this test knows how to call it', () => {
-    for (const { method, path, access, body } of routes) {
+    for (const { method, path, access, query, body } of routes) {
       const where = `${method} ${path}`
       if (body !== undefined) assert.ok(BODIES[where] !== undefined, `${where} has a body: add one to BODIES`)
       if (access === 'public') continue
@@ -166,6 +298,12 @@ suite('every route', () => {
       assert.equal(namesSomething, access.subject !== undefined || NAMES_NO_SUBJECT.has(path), `${where} must say what its path names`)
       if (access.subject !== undefined) assert.ok(access.subject in SUBJECTS, where)
       if (access.whole) assert.equal(access.subject, 'destination', where)
+      if (access.role === 'admin' || access.sources !== 'limited') continue
+      for (const { field } of [...fieldsOf(query), ...fieldsOf(body)])
+        assert.ok(
+          !isNaming({ method, path }, field) || NAMED[lastOf(field)] !== undefined,
+          `${where} has the field ${field}: add to NAMED what it names, or to NAMES_NOTHING`,
+        )
     }
   })
 
@@ -216,16 +354,16 @@ suite('every route', () => {
       }
     })
 
-    test(`answers a limited ${who} who names the other source in the query as if that source did not exist`, async () => {
-      for (const route of others().filter(({ method }) => method === 'GET')) {
-        const names = Object.keys((route.query as { fields?: object } | undefined)?.fields ?? {}).filter((name) => name in NAMED_IN_QUERY)
-        for (const name of names) {
-          const kind = NAMED_IN_QUERY[name] as keyof Ids
-          const caller = callers.get(who)
-          const answerTo = (ids: Ids): Promise<Answer> => send(route, world.own, caller, `${name}=${encodeURIComponent(ids[kind])}`)
-          const [other, nothing] = [await answerTo(world.other), await answerTo(NOTHING)]
-          assert.equal(comparable(other, world.other), comparable(nothing, NOTHING), `GET ${route.path}?${name}`)
-        }
+    test(`answers a limited ${who} who names what belongs to the other source as if it did not exist`, async () => {
+      const [other, nothing] = [await namesOf(world.other, 'zebra'), await namesOf(NOTHING, 'nobody')]
+      for (const naming of namings()) {
+        if (!hasRole(role, (naming.route.access as RouteAccess).role)) continue
+        const { route, field, kind } = naming
+        const where = `${route.method} ${route.path} with the ${kind} as ${field}`
+        const [answer, expected] = [await sendNaming(naming, other, callers.get(who)), await sendNaming(naming, nothing, callers.get(who))]
+        assert.equal(comparable(answer, other), comparable(expected, nothing), where)
+        for (const id of Object.values(other))
+          assert.ok(!answer.text.replaceAll(other[kind], '').includes(id), `${where} shows ${id}: ${answer.text}`)
       }
     })
 
@@ -246,6 +384,38 @@ suite('every route', () => {
       }
     })
   }
+
+  for (const role of ['viewer', 'editor'] as const) {
+    test(`shows nothing of any source to a ${role} whose rules name no source that exists`, async () => {
+      const caller = callers.get(`${role} none, a person`)
+      for (const route of others()) {
+        const answers = [await send(route, world.own, caller), await send(route, world.other, caller), await send(route, NOTHING, caller)]
+        const [own, other, nothing] = answers.map((answer, at) => comparable(answer, [world.own, world.other, NOTHING][at] as Ids))
+        assert.deepEqual([own, other], [nothing, nothing], `${route.method} ${route.path}`)
+        if (route.method !== 'GET') continue
+        for (const id of [...Object.values(world.own), ...Object.values(world.other)])
+          assert.ok(!answers[2]?.text.includes(id), `${route.method} ${route.path} shows ${id}`)
+      }
+    })
+  }
+
+  test('the same requests about the own source are answered, so what was compared is not an error that everybody gets', async () => {
+    const own = await namesOf(world.own, 'lion')
+    const caller = callers.get('editor own')
+    const assertAnswered = (where: string, { status, body, text }: Answer): void => {
+      const code = REFUSED_ANYWAY[where]
+      if (code === undefined) assert.ok(status < 300, `${where}: ${text}`)
+      else assert.equal(body.code, code, where)
+    }
+    for (const route of others().filter(({ method }) => method === 'GET')) {
+      const { role, sources } = route.access as RouteAccess
+      if (hasRole('editor', role) && sources === 'limited') assertAnswered(`GET ${route.path}`, await send(route, world.own, caller))
+    }
+    for (const naming of namings()) {
+      const { route, kind, field } = naming
+      assertAnswered(`${route.method} ${route.path} with the ${kind} as ${field}`, await sendNaming(naming, own, caller))
+    }
+  })
 
   test('nothing of the other source was changed by all of this', async () => {
     const { sources, destinations, plans, suppressions } = world.store.configuration()
