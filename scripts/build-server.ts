@@ -5,10 +5,12 @@
 import { hash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { INTEGRATIONS, WAREHOUSE } from '../packages/server/src/installation/integrations-package.ts'
 import { type Lockfile, subsetOf } from '../packages/server/src/installation/lockfile-subset.ts'
 import { buildDashboard } from './build-dashboard.ts'
 import { buildDocs } from './build-docs.ts'
 import { compileSources } from './compile-sources.ts'
+import { tarballOf } from './optional-package.ts'
 
 const root = join(import.meta.dirname, '..')
 const home = join(root, 'packages', 'server')
@@ -25,29 +27,32 @@ if (Number(major) < 24) {
 await import('../packages/server/src/cli.js')
 `
 
-/** Written by `npm run build:integrations`, and published as it is, so that its hash is the one that the service records. */
-export function integrationsTarball(version: string): string {
-  return join(root, 'packages', 'integrations', 'dist', `switchyard-integrations-${version}.tgz`)
+/** The tarballs of the packages that are installed on demand. By default, those that `npm run build:integrations` and `npm run build:warehouse` have packed. */
+export interface OptionalTarballs {
+  integrations?: string
+  warehouse?: string
 }
 
 /**
- * Empties the folder and builds into it. The sites are copied: the caller must have built them. Without the tarball of the integrations, the
- * service cannot install them.
+ * Empties the folder and builds into it. The sites are copied: the caller must have built them. Without the tarball of an optional package, the
+ * service cannot install that package.
  */
-export async function buildServer(dist: string, tarball?: string): Promise<void> {
+export async function buildServer(dist: string, tarballs: OptionalTarballs = {}): Promise<void> {
   rmSync(dist, { recursive: true, force: true })
   await compileSources(home, join(dist, 'packages', 'server', 'src'))
   const own = readJson(join(home, 'package.json'))
   const { version, repository } = readJson(join(root, 'package.json'))
   writeJson(join(dist, 'packages', 'server', 'package.json'), { type: 'module', version })
-  // What `switchyard catalog install` installs, in exactly these versions.
+  // What `switchyard catalog install` and `switchyard warehouse install` install, in exactly these versions. A tarball is published as it is, so that its hash
+  // is the one that is recorded here.
   const { overrides } = readJson(join(root, 'package.json'))
-  const lockfile = subsetOf(readJson(join(root, 'package-lock.json')) as unknown as Lockfile, 'packages/integrations', {
-    name: 'integrations',
-  })
-  const packed = tarball ?? integrationsTarball(String(version))
-  const integrity = existsSync(packed) ? `sha512-${hash('sha512', readFileSync(packed), 'base64')}` : undefined
-  writeJson(join(dist, 'packages', 'server', 'integrations.json'), { overrides, lockfile, integrity })
+  const locked = readJson(join(root, 'package-lock.json')) as unknown as Lockfile
+  for (const { workspace, recorded } of [INTEGRATIONS, WAREHOUSE]) {
+    const lockfile = subsetOf(locked, `packages/${workspace}`, { name: workspace })
+    const packed = tarballs[workspace as keyof OptionalTarballs] ?? tarballOf(workspace, String(version))
+    const integrity = existsSync(packed) ? `sha512-${hash('sha512', readFileSync(packed), 'base64')}` : undefined
+    writeJson(join(dist, 'packages', 'server', recorded), { overrides, lockfile, integrity })
+  }
   mkdirSync(join(dist, 'bin'))
   writeFileSync(join(dist, 'bin', 'switchyard.js'), ENTRY, { mode: 0o755 })
   for (const site of SITES) {

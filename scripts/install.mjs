@@ -19,9 +19,10 @@ const LIST = '.package-lock.json'
 const work = join(root, 'dist', 'install')
 const turnFile = join(work, 'lock')
 
-/** The workspaces that the service, its dashboard and its documentation need, without tests, tools and the integrations of the catalogue. */
+/** The workspaces that the service, its dashboard and its documentation need, without tests, tools and what is installed on demand. */
 const SERVICE = ['packages/server', 'packages/dashboard', 'docs']
-const CATALOG = 'packages/integrations'
+/** Workspaces that are installed on demand, each with the dependency by which an installation is recognized. */
+const ON_DEMAND = { 'packages/integrations': '@segment/action-destinations', 'packages/warehouse': 'hyparquet-writer' }
 
 const TURN_POLL_MS = 200
 /** The id of a process that was killed may be in use by another one. Two installations at once do no harm: the second replaces the first. */
@@ -110,10 +111,10 @@ function copyManifests(staging) {
 }
 
 function runNpm(staging, set) {
-  const hasCatalog = [root, join(root, CATALOG)].some((folder) =>
-    fs.existsSync(join(folder, 'node_modules', '@segment', 'action-destinations')),
+  const onDemand = Object.keys(ON_DEMAND).filter((path) =>
+    [root, join(root, path)].some((folder) => fs.existsSync(join(folder, 'node_modules', ON_DEMAND[path]))),
   )
-  const workspaces = [...SERVICE, ...(hasCatalog ? [CATALOG] : [])].map((path) => `--workspace=${path}`)
+  const workspaces = [...SERVICE, ...onDemand].map((path) => `--workspace=${path}`)
   const chosen = set === 'all' ? ['--include=dev'] : [...workspaces, '--include-workspace-root', '--omit=dev']
   console.error(`Installing ${set === 'all' ? 'all dependencies' : 'the dependencies of the service'} (npm ci) …`)
   const npm = npmCommand()

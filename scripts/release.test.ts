@@ -58,6 +58,7 @@ test('a release sets the version everywhere, dates the unreleased changes, and p
     `git tag --annotate v${NEXT}`,
     'npm publish ./packages/node/dist',
     `npm publish ./packages/integrations/dist/switchyard-integrations-${NEXT}.tgz`,
+    `npm publish ./packages/warehouse/dist/switchyard-warehouse-${NEXT}.tgz`,
     `-t switchyard:${NEXT} .`,
     'npm run sbom',
   ])

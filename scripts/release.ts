@@ -23,7 +23,7 @@ const PLACES: readonly { files: string[]; pattern: RegExp; may?: true }[] = [
     files: ['package.json', 'packages/*/package.json', 'docs/package.json', 'examples/package.json', 'e2e/package.json'],
     pattern: matching('^ {2}"version": "'),
   },
-  { files: ['packages/{server,integrations}/package.json'], pattern: matching('"@switchyard/(?:node|protocol|webhook)": "') },
+  { files: ['packages/{server,integrations,warehouse}/package.json'], pattern: matching('"@switchyard/(?:node|protocol|webhook)": "') },
   { files: ['packages/node/src/version.ts'], pattern: matching("name: '@switchyard/node', version: '") },
   {
     files: ['deploy/Dockerfile', 'deploy/compose.yml', 'deploy/kubernetes/deployment.yaml'],
@@ -135,14 +135,15 @@ function compare(one: string, other: string): number {
 function nextSteps(root: string, version: string): string {
   const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { repository?: unknown }
   const [server, ...others] = ['server', 'protocol', 'webhook', 'node'].map((name) => `packages/${name}/dist`) as [string, ...string[]]
-  // The service accepts only this tarball of the integrations, so it is published as it is, and before the service.
-  const dists = [...others, `packages/integrations/dist/switchyard-integrations-${version}.tgz`, server]
+  // The service accepts only these tarballs of the packages that it installs, so they are published as they are, and before the service.
+  const tarballs = ['integrations', 'warehouse'].map((name) => `packages/${name}/dist/switchyard-${name}-${version}.tgz`)
+  const dists = [...others, ...tarballs, server]
   return `
 Next:
 ${repository === undefined ? '\n  # package.json has no "repository" yet: registries and READMEs use it for links. Set it first.\n' : ''}
   npm test
   git commit --all --message 'Release ${version}' && git tag --annotate v${version} --message 'Switchyard ${version}'
-  npm run build && npm run build:integrations && npm run build:server
+  npm run build && npm run build:integrations && npm run build:warehouse && npm run build:server
   npm run sbom
 ${dists.map((dist) => `  npm publish ./${dist} --access public${version.includes('-') ? ' --tag next' : ''}`).join('\n')}
   docker build -f deploy/Dockerfile -t switchyard:${version} .

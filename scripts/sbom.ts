@@ -68,6 +68,7 @@ export const SUBJECTS: Record<string, Subject> = {
   webhook: { path: 'packages/webhook', type: 'library', carries: [], bundles: [] },
   protocol: { path: 'packages/protocol', type: 'library', carries: [], bundles: [] },
   integrations: { path: 'packages/integrations', type: 'library', carries: [], bundles: [] },
+  warehouse: { path: 'packages/warehouse', type: 'library', carries: ['packages/protocol'], bundles: [] },
 }
 
 export function bomOf({ path, type, carries, bundles }: Subject, now = new Date()): Bom {

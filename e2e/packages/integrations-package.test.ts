@@ -61,7 +61,7 @@ test('publint finds no problem', async () => {
 
 test('the service says exactly what to install: each package with its version and hash', async () => {
   const server = join(workspace, 'server')
-  await buildServer(server, tarball)
+  await buildServer(server, { integrations: tarball })
   const { lockfile, overrides, integrity } = (await readJson(join(server, 'packages', 'server', 'integrations.json'))) as {
     lockfile: { packages: Record<string, { version?: string; integrity?: string; link?: boolean; dev?: boolean }> }
     overrides: object

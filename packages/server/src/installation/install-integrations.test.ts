@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpath
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { VERSION } from '../api/version.ts'
 import { type InstallOptions, InstallProblem, installationState, installIntegrations, PackageInstaller } from './install-integrations.ts'
@@ -108,6 +108,14 @@ test('for an installed service, the package of the same version is installed in 
   assert.deepEqual(readdirSync(site.folder).sort(), [VERSION, 'lock.db', 'progress.json'])
   await installIntegrations(site, () => {})
   assert.equal(find(site), expected)
+})
+
+test('a folder that is relative, as the default is, is that of the service and not of npm, which runs in another one', async (t) => {
+  const site = makeInstalled(t)
+  await installIntegrations({ ...site, folder: relative(process.cwd(), site.folder) }, () => {})
+  const { args } = site.seen()
+  assert.ok(args[args.indexOf('--prefix') + 1]?.startsWith(join(site.folder, 'staging-')), args.join(' '))
+  assert.notEqual(find(site), undefined)
 })
 
 test('npm runs no install scripts, and sees no settings of the service', async (t) => {

@@ -141,8 +141,10 @@ function capitalized(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
 
-function placeOf({ folder, serverFolder, package: wanted = INTEGRATIONS }: InstallOptions): Place {
+function placeOf({ folder: given, serverFolder, package: wanted = INTEGRATIONS }: InstallOptions): Place {
   const workspace = workspaceOf(wanted, serverFolder)
+  // npm runs in another folder, and would look for a relative path there.
+  const folder = resolve(given)
   const work = workspace === null ? folder : join(workspace, 'dist', 'installation')
   const staging = join(work, `staging-${randomUUID()}`)
   return workspace === null
