@@ -79,6 +79,7 @@ describe('The API of ordered destinations', () => {
       waitingKeys: 1,
       waitingMessages: 2,
       heldKeys: 0,
+      keylessMessages: 0,
       oldest: { key: 'a', since, messageId: head, reason: 'http_500' },
       data: [
         {
@@ -227,6 +228,24 @@ describe('The API of ordered destinations', () => {
     for (const number of [2, 3]) assert.equal((await it.wiring.settled(it.users.id('a', number), WAITING)).state, 'delivered')
     assert.equal((await call('GET', `/deliveries/${resumed.id}`)).body.state, 'failed')
     assert.deepEqual((await call('GET', it.order)).body.data, [])
+  })
+
+  test('messages without a key are counted, without duplicates; the count survives a restart and is in the metrics', async () => {
+    await using receiver = await startReceiver()
+    const wiring = await wire(service, { urls: [receiver.url], order: { by: 'properties.account' } })
+    const users = new Users()
+    const of = (account?: unknown): object => ({ ...users.message('a'), properties: account === undefined ? {} : { account } })
+    const keyless = [of(), of(''), of(null), of({}), of([1]), of('x'.repeat(1_025))]
+    await wiring.send([...keyless, of('x'), of(1), of(0), of(false), of('x'.repeat(1_024))])
+    await wiring.send(keyless.slice(0, 2))
+    const { keylessMessages } = await orderOf(wiring, (order) => order.keylessMessages > 0)
+    assert.equal(keylessMessages, 6)
+    await receiver.until(() => receiver.byMessageId.size === users.total, WAITING)
+    const metrics = await (await fetch(`${service.url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text()
+    assert.ok(metrics.includes(`switchyard_order_keyless_messages_total{destination="${wiring.destinationId}"} 6\n`), metrics)
+    assert.ok(metrics.includes(`switchyard_order_waiting_keys{destination="${wiring.destinationId}"} 0\n`), metrics)
+    await service.restart()
+    assert.equal((await call('GET', `/destinations/${wiring.destinationId}/order`)).body.keylessMessages, 6)
   })
 
   test('the setting: defaults, bad values with the field, PATCH replaces the whole object, null removes it', async () => {

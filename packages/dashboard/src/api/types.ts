@@ -264,7 +264,7 @@ export interface Operations {
   'GET /api/destinations/{id}/order': {
     query: { limit?: number | undefined; cursor?: string | undefined }
     body: undefined
-    answer: { waitingKeys: number; waitingMessages: number; heldKeys: number; oldest: ({ key: string | null; since: string; messageId: string | null; reason: string | null }) | null; data: Schemas['OrderedKey'][]; next: string | null }
+    answer: { waitingKeys: number; waitingMessages: number; heldKeys: number; keylessMessages: number; oldest: ({ key: string | null; since: string; messageId: string | null; reason: string | null }) | null; data: Schemas['OrderedKey'][]; next: string | null }
   }
   /** Skip the message that a key waits for, or release a held key */
   'POST /api/destinations/{id}/order/skip': {

@@ -1,7 +1,7 @@
-// The keys of an ordered destination that wait or are held: what each waits for, how long, and two buttons. Shown only while there are some. Each action
-// names the message that was shown, so that a later one is not skipped by mistake.
+// The keys of an ordered destination that wait or are held: what each waits for, how long, and two buttons; and how many messages had no key. Shown only
+// while there are some. Each action names the message that was shown, so that a later one is not skipped by mistake.
 
-import { Anchor, Badge, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Alert, Anchor, Badge, Button, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -24,7 +24,8 @@ export function OrderKeys({ destination: { id }, mayEdit }: { destination: Desti
   const skip = useChange('POST /api/destinations/{id}/order/skip')
   const retry = useChange('POST /api/destinations/{id}/order/retry')
   const { data } = order
-  if (data === undefined || data.data.length === 0) return null
+  if (data === undefined) return null
+  if (data.data.length === 0) return data.keylessMessages === 0 ? null : <Keyless count={data.keylessMessages} />
   const act = async (): Promise<void> => {
     if (asked === null || asked.of.key === null) return
     const { messageId } = asked.of.head
@@ -61,6 +62,7 @@ export function OrderKeys({ destination: { id }, mayEdit }: { destination: Desti
           The oldest {SHOWN} are shown. The command `switchyard destinations order` lists all.
         </Text>
       )}
+      {data.keylessMessages > 0 && <Keyless count={data.keylessMessages} />}
       <ConfirmDialog
         opened={asked !== null}
         onClose={() => setAsked(null)}
@@ -72,6 +74,15 @@ export function OrderKeys({ destination: { id }, mayEdit }: { destination: Desti
         <Text size="sm">{asked === null ? '' : consequence(asked.action, asked.of)}</Text>
       </ConfirmDialog>
     </Paper>
+  )
+}
+
+function Keyless({ count }: { count: number }) {
+  return (
+    <Alert color="orange" variant="light" mt="xs" mb="md" title={`${plural(count, 'message')} without a key`}>
+      In the last 24 hours, {plural(count, 'message')} had no value to be ordered by, or one that is empty, an object, an array, or longer
+      than 1 KB. They are sent without waiting for others.
+    </Alert>
   )
 }
 

@@ -174,9 +174,9 @@ export class Accepting {
       }
       const messageIds = isAlone ? first.parsed.messageIds : requests.map(({ parsed }) => parsed.messageIds[0] as string)
       const body = (isAlone ? first.parsed.bytes : null) ?? writeStoredBody({ ...content, batch: content.items })
-      const { duplicates } = await store.ingest.accept({ content, body, messageIds, routing, quarantined })
+      const { duplicates, keyless } = await store.ingest.accept({ content, body, messageIds, routing, quarantined })
       const counts = { messages: messageIds.length, duplicates: duplicates.length, bytes: body.length }
-      onAccepted?.({ sourceId, ...counts, content, repeated: duplicates, routing, quarantined })
+      onAccepted?.({ sourceId, ...counts, content, repeated: duplicates, routing, quarantined, keyless })
     } catch (error) {
       // A message that the store cannot take must not prevent the others from being stored. Those that were stored are duplicates then.
       if (!isAlone && !(error instanceof StoreUnavailable)) return await this.#storeEach(requests)

@@ -1,7 +1,7 @@
 // The events of ingest. app.ts connects the listeners. An event is emitted after it happened. The store keeps its own counts, which
 // may be updated a moment later.
 
-import type { AcceptBatch, Routing, SegmentContent } from '../store/store.ts'
+import type { AcceptBatch, AcceptResult, Routing, SegmentContent } from '../store/store.ts'
 
 export interface AcceptedEvent {
   sourceId: string
@@ -15,6 +15,7 @@ export interface AcceptedEvent {
   /** Where the messages go, including the duplicates and the messages in quarantine, which go nowhere. */
   routing?: Routing
   quarantined?: AcceptBatch['quarantined']
+  keyless?: AcceptResult['keyless']
 }
 
 export interface RejectedEvent {

@@ -71,6 +71,21 @@ export const METRICS = {
     DESTINATION,
     'The time since the message of the oldest pending delivery was accepted; 0 if none is pending.',
   ),
+  orderWaitingKeys: storedGauge(
+    'switchyard_order_waiting_keys',
+    DESTINATION,
+    'Keys of ordered destinations that wait, because their first message failed and will be attempted again.',
+  ),
+  orderHeldKeys: storedGauge(
+    'switchyard_order_held_keys',
+    DESTINATION,
+    'Keys of ordered destinations that are held, because a message failed or expired and onFailure is hold.',
+  ),
+  orderWaitingMessages: storedGauge(
+    'switchyard_order_waiting_messages',
+    DESTINATION,
+    'Messages of ordered destinations that wait behind the first message of a waiting or held key.',
+  ),
   ledger: storedGauge(
     'switchyard_ledger',
     ['state'],
@@ -82,6 +97,11 @@ export const METRICS = {
     'switchyard_deliveries_retried_total',
     DESTINATION,
     'Retries scheduled. A delivery counts once for each of its retries.',
+  ),
+  keyless: counter(
+    'switchyard_order_keyless_messages_total',
+    DESTINATION,
+    'Messages that ordered destinations receive outside the order, because they have no key.',
   ),
   attemptSeconds: histogram(
     'switchyard_attempt_duration_seconds',

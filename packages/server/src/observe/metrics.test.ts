@@ -6,7 +6,7 @@ import { METRICS, PROCESS_METRICS } from './metric-table.ts'
 import { type MetricSources, Metrics } from './metrics.ts'
 import { type CountsStore, createStoreCounts, type StoreCounts } from './store-counts.ts'
 
-const EMPTY: StoreCounts = { ledger: [], oldest: [], sources: [], rejections: [] }
+const EMPTY: StoreCounts = { ledger: [], oldest: [], sources: [], rejections: [], order: [] }
 
 function source(id: string, name = id): Source {
   return { id, name, enabled: true, writeKeys: ['the-write-key'], requireOAuth: false, createdAtMs: 0 }
@@ -64,11 +64,15 @@ test('counts from the store are served unchanged', async (t) => {
       { sourceId: 's', code: 'event_required', count: 5, lastAtMs: 0, lastSample: 'never shown' },
       { sourceId: null, code: 'invalid_write_key', count: 6, lastAtMs: 0, lastSample: 'never shown' },
     ],
+    order: [{ destinationId: 'd', waitingKeys: 2, heldKeys: 3, waitingMessages: 40 }],
   }
   const text = await metrics.text(sourcesOf(counts, configuration([source('s')], ['d', 'idle'])))
   const found = lines(text)
   for (const [line, value] of [
     ['switchyard_messages_accepted_total{source="s"}', 7],
+    ['switchyard_order_waiting_keys{destination="d"}', 2],
+    ['switchyard_order_held_keys{destination="d"}', 3],
+    ['switchyard_order_waiting_messages{destination="d"}', 40],
     ['switchyard_messages_duplicate_total{source="s"}', 2],
     ['switchyard_messages_suppressed_total{source="s"}', 1],
     ['switchyard_messages_quarantined{source="s"}', 3],
@@ -139,6 +143,7 @@ test('series of deleted destinations disappear, including those counted by this 
     oldest: [],
     sources: [{ sourceId: 'gone', accepted: 1, duplicates: 0, rejected: 0, suppressed: 0, quarantined: 0, released: 0, deleted: 0 }],
     rejections: [{ sourceId: 'gone', code: 'event_required', count: 1, lastAtMs: 0, lastSample: '' }],
+    order: [{ destinationId: 'gone', waitingKeys: 1, heldKeys: 0, waitingMessages: 1 }],
   }
   const text = await metrics.text(sourcesOf(counts, configuration([], ['kept'])))
   assert.match(text, /"kept"/)
@@ -197,6 +202,7 @@ test('the text stays under a megabyte with 10,000 destinations and sources that 
       deleted: value,
     })),
     rejections: from.flatMap((sourceId) => codes.map((code) => ({ sourceId, code, count: value, lastAtMs: 0, lastSample: '' }))),
+    order: ids.map((destinationId) => ({ destinationId, waitingKeys: value, heldKeys: value, waitingMessages: value })),
   })
   const counted = [10_000, 20_000].map(async (value) => {
     busy(metrics, ids)
@@ -210,6 +216,7 @@ test('the text stays under a megabyte with 10,000 destinations and sources that 
   assert.equal(found.get('switchyard_requests_in_flight{destination="other"}'), 3 * 9_700)
   assert.equal(found.get('switchyard_breaker_state{destination="other",state="probing"}'), 9_700)
   assert.equal(found.get('switchyard_oldest_pending_age_seconds{destination="other"}'), 90)
+  assert.equal(found.get('switchyard_order_held_keys{destination="other"}'), 9_700 * 20_000)
   assert.equal(found.get('switchyard_ledger{state="owed"}'), 10_000 * 200_000)
   assert.equal(found.get('switchyard_destination_info{destination="other",name="all other destinations"}'), 1)
   // What all others counted since the first scrape.
@@ -289,13 +296,16 @@ function bookStore(read: () => Promise<LedgerRow[]>): { store: CountsStore; aske
   return {
     asked: () => asked,
     store: {
-      ledger: () => {
-        asked++
-        return read()
+      books: {
+        ledger: () => {
+          asked++
+          return read()
+        },
+        oldestPending: async () => [],
+        sourceCounts: async () => [],
+        rejections: async () => [],
       },
-      oldestPending: async () => [],
-      sourceCounts: async () => [],
-      rejections: async () => [],
+      order: { allCounts: async () => [] },
     },
   }
 }

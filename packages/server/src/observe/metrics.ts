@@ -4,8 +4,8 @@
 
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { AttemptEvent, BreakerState, DeliveredEvent, SettledEvent, Verdict } from '../delivery/events/events.ts'
-import type { WarnedEvent } from '../ingest/events.ts'
-import type { Configuration } from '../store/store.ts'
+import type { AcceptedEvent, WarnedEvent } from '../ingest/events.ts'
+import type { Configuration, OrderCounts, OrderCountsRow } from '../store/store.ts'
 import type { PacingState } from '../timing/ingest-pacing.ts'
 import type { Watcher } from './events/events.ts'
 import { exposition } from './exposition.ts'
@@ -59,6 +59,8 @@ export class Metrics implements Watcher {
   }
   /** By destination id, or `other` for destinations without their own series. */
   readonly #retried = new Map<string, number>()
+  /** Likewise. */
+  readonly #keyless = new Map<string, number>()
   readonly #times = new Map<string, DestinationTimes>()
   /** By code, then by source id. */
   readonly #warned = new Map<string, Map<string, number>>()
@@ -85,6 +87,10 @@ export class Metrics implements Watcher {
     clearInterval(this.#lagTimer)
   }
 
+  accepted({ keyless = [] }: AcceptedEvent): void {
+    for (const { destinationId, messages } of keyless) this.#count(this.#keyless, destinationId, messages)
+  }
+
   warned({ sourceId, code, messages }: WarnedEvent): void {
     const own = this.#warned.get(code) ?? new Map<string, number>()
     own.set(sourceId, (own.get(sourceId) ?? 0) + messages)
@@ -103,9 +109,12 @@ export class Metrics implements Watcher {
   }
 
   settled({ destination, retried }: SettledEvent): void {
-    if (retried === 0) return
-    const key = this.#names.destinations.labelFor(destination.id, performance.now())
-    this.#retried.set(key, (this.#retried.get(key) ?? 0) + retried)
+    if (retried > 0) this.#count(this.#retried, destination.id, retried)
+  }
+
+  #count(counts: Map<string, number>, destinationId: string, count: number): void {
+    const key = this.#names.destinations.labelFor(destinationId, performance.now())
+    counts.set(key, (counts.get(key) ?? 0) + count)
   }
 
   readonly committed = (commitMs: number, commands: number): void => {
@@ -136,11 +145,14 @@ export class Metrics implements Watcher {
     const { sources, destinations } = configuration()
     const { destinations: names } = this.#names
     // A destination that loses its series also loses their counts; from then on it is counted under `other`.
-    for (const id of this.#retried.keys()) if (id !== OTHER && !names.has(id)) this.#retried.delete(id)
+    for (const counts of [this.#retried, this.#keyless])
+      for (const id of counts.keys()) if (id !== OTHER && !names.has(id)) counts.delete(id)
     for (const id of this.#times.keys()) if (id !== OTHER && !this.#names.histograms.has(id)) this.#times.delete(id)
     const timed = Array.from(this.#times, ([destination, times]) => ({ destination, times }))
     const retried = sums(destinations.values(), 'id', () => 0, names)
     for (const [destination, count] of this.#retried) retried.set(destination, count)
+    const keyless = sums(orderedIn(destinations), 'id', () => 0, names)
+    for (const [destination, count] of this.#keyless) keyless.set(destination, count)
     const known = [...states()].filter(({ destinationId }) => destinations.has(destinationId))
     const inState = (state: BreakerState): Map<string, number> =>
       sums(known, 'destinationId', ({ breaker }) => (breaker === state ? 1 : 0), names)
@@ -148,6 +160,7 @@ export class Metrics implements Watcher {
       sourceInfo: infos('source', sources, this.#names.sources),
       destinationInfo: infos('destination', destinations, names),
       retried: gauge(retried),
+      keyless: gauge(keyless),
       warned: this.#warnedSamples(sources),
       attemptSeconds: attemptSamples(timed),
       deliverySeconds: deliverySamples(timed),
@@ -173,7 +186,7 @@ export class Metrics implements Watcher {
     }
   }
 
-  #ofStore({ configuration, wallMs }: MetricSources, { ledger, oldest, sources, rejections }: StoreCounts): Snapshot {
+  #ofStore({ configuration, wallMs }: MetricSources, { ledger, oldest, sources, rejections, order }: StoreCounts): Snapshot {
     const known = configuration()
     const names = this.#names
     const rows = ledger.filter(({ destinationId }) => known.destinations.has(destinationId))
@@ -210,8 +223,17 @@ export class Metrics implements Watcher {
       cancelled: ofLedger('cancelled'),
       pending: gauge(sums(rows, 'destinationId', ({ pending }) => pending, names.destinations)),
       oldestPending: gauge(waits),
+      ...(order === null ? {} : this.#ofOrder(known, order)),
       ledger: LEDGER_STATES.map((state) => ({ labels: { state }, value: ledger.reduce((sum, row) => sum + row[state], 0) })),
     }
+  }
+
+  /** Destinations with the setting `order` have series, and others while keys of theirs wait. */
+  #ofOrder({ destinations }: Configuration, counts: readonly OrderCountsRow[]): Snapshot {
+    const none = orderedIn(destinations).map(({ id }) => ({ destinationId: id, waitingKeys: 0, heldKeys: 0, waitingMessages: 0 }))
+    const rows = [...none, ...counts.filter(({ destinationId }) => destinations.has(destinationId))]
+    const of = (name: keyof OrderCounts): Sample[] => gauge(sums(rows, 'destinationId', (row) => row[name], this.#names.destinations))
+    return { orderWaitingKeys: of('waitingKeys'), orderHeldKeys: of('heldKeys'), orderWaitingMessages: of('waitingMessages') }
   }
 
   #warnedSamples(known: Configuration['sources']): Sample[] {
@@ -285,6 +307,10 @@ export class Metrics implements Watcher {
     }
     return times
   }
+}
+
+function orderedIn(destinations: Configuration['destinations']): { id: string }[] {
+  return [...destinations.values()].filter(({ order }) => order != null)
 }
 
 /** Returns a sum for each id that has its own series, and one for all others, if there are any. */

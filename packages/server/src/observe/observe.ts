@@ -98,7 +98,7 @@ export function createObserver({ store, clock, log, metrics, version, eventCatal
         configuration: () => store.configuration(),
         states,
         pacing,
-        counts: createStoreCounts(store.books),
+        counts: createStoreCounts(store),
         listeners: () => live.listeners,
         wallMs,
         version,

@@ -38,6 +38,13 @@ function start(t: TestContext): Rig {
 
 const settled = { destination: destination('d'), delivered: 2, failed: 1, expired: 1, cancelled: 1, retried: 3 }
 
+test('messages without a key are counted for their ordered destination', async (t) => {
+  const { stats, stored } = start(t)
+  stats.accepted({ ...accepted('s', [{}, {}]), keyless: [{ destinationId: 'd', messages: 2 }] })
+  await stats.flush()
+  assert.equal(stored.get('destination d 0')?.['keyless'], 2)
+})
+
 test('messages and deliveries are counted per minute, for each source and destination and in total', async (t) => {
   const { stats, stored, clock } = start(t)
   stats.accepted(accepted('s', [{}, {}, {}], [1]))

@@ -72,6 +72,7 @@ class DestinationMinute {
   retried = 0
   systemFailed = 0
   systemExpired = 0
+  keyless = 0
   readonly from = new Map<string, number>()
   readonly latency = new Uint32Array(LATENCY_BUCKETS)
 
@@ -102,7 +103,7 @@ export class Stats implements Watcher {
     this.#timer.unref()
   }
 
-  accepted({ sourceId, messages, duplicates, repeated, routing = NOWHERE, quarantined = [] }: AcceptedEvent): void {
+  accepted({ sourceId, messages, duplicates, repeated, routing = NOWHERE, quarantined = [], keyless = [] }: AcceptedEvent): void {
     const own = this.#source(sourceId)
     own.accepted += messages - duplicates
     own.duplicates += duplicates
@@ -112,6 +113,7 @@ export class Stats implements Watcher {
     const unsent = new Set(repeated)
     for (const { index } of held) unsent.add(index)
     if (unsent.size < messages) this.#route(sourceId, own, routing, messages, unsent)
+    for (const { destinationId, messages: count } of keyless) this.#destination(destinationId).keyless += count
   }
 
   #route(sourceId: string, { skipped }: SourceMinute, { shipments, skips }: Routing, messages: number, unsent: ReadonlySet<number>): void {

@@ -2,7 +2,7 @@
 // several scrapers, or a frequent one, cause one read. A deadline keeps a store that hangs from blocking the scrape. There is never
 // more than one read at a time.
 
-import type { LedgerRow, OldestPending, RejectionRow, SourceCounts, Store } from '../store/store.ts'
+import type { LedgerRow, OldestPending, OrderCountsRow, RejectionRow, SourceCounts, Store } from '../store/store.ts'
 import { singleFlight } from '../timing/single-flight.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
 
@@ -11,9 +11,14 @@ export interface StoreCounts {
   oldest: OldestPending[]
   sources: SourceCounts[]
   rejections: RejectionRow[]
+  /** Null if they could not be read in time: with very many keys that wait, it takes longer than the rest. */
+  order: OrderCountsRow[] | null
 }
 
-export type CountsStore = Pick<Store['books'], 'ledger' | 'oldestPending' | 'sourceCounts' | 'rejections'>
+export interface CountsStore {
+  books: Pick<Store['books'], 'ledger' | 'oldestPending' | 'sourceCounts' | 'rejections'>
+  order: Pick<Store['order'], 'allCounts'>
+}
 
 export interface StoreCountsOptions {
   /** How long a result is cached. */
@@ -25,16 +30,25 @@ const CACHE_MS = 1_000
 const DEADLINE_MS = 2_000
 
 /** Returns a function that reads the counts. It returns null if the store cannot be read before the deadline. */
-export function createStoreCounts(store: CountsStore, { cacheMs = CACHE_MS, deadlineMs = DEADLINE_MS }: StoreCountsOptions = {}) {
+export function createStoreCounts(
+  { books, order }: CountsStore,
+  { cacheMs = CACHE_MS, deadlineMs = DEADLINE_MS }: StoreCountsOptions = {},
+) {
   let cached: { counts: StoreCounts; untilMs: number } | null = null
+  const readOrder = singleFlight(() => order.allCounts())
   const readAll = singleFlight(async (): Promise<StoreCounts> => {
-    const [ledger, oldest, sources, rejections] = await Promise.all([
-      store.ledger(),
-      store.oldestPending(),
-      store.sourceCounts(),
-      store.rejections(),
+    const [ledger, oldest, sources, rejections, keys] = await Promise.all([
+      books.ledger(),
+      books.oldestPending(),
+      books.sourceCounts(),
+      books.rejections(),
+      withTimeout(
+        deadlineMs / 2,
+        readOrder().catch(() => null),
+        null,
+      ),
     ])
-    const counts = { ledger, oldest, sources, rejections }
+    const counts = { ledger, oldest, sources, rejections, order: keys }
     cached = { counts, untilMs: performance.now() + cacheMs }
     return counts
   })

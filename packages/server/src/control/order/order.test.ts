@@ -8,7 +8,7 @@ import { startControl } from '../fixtures/start-control.ts'
 test('a destination without waiting keys has an empty list; one that does not exist is 404', async (t) => {
   const { call } = await startControl(t)
   const { body } = await call('POST', '/api/destinations', { name: 'Hook', urls: ['https://example.com/hook'] })
-  const empty = { waitingKeys: 0, waitingMessages: 0, heldKeys: 0, oldest: null, data: [], next: null }
+  const empty = { waitingKeys: 0, waitingMessages: 0, heldKeys: 0, keylessMessages: 0, oldest: null, data: [], next: null }
   assert.deepEqual((await call('GET', `/api/destinations/${body.id}/order`)).body, empty)
   assert.equal((await call('GET', '/api/destinations/dst_none/order')).body.code, 'destination_not_found')
 })

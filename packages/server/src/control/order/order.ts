@@ -3,6 +3,7 @@
 
 import { array, boolean, integer, nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
+import { countOf } from '../../store/port/stat-counts.ts'
 import type { Actor, Destination, KeyActionResult, NewAuditEntry, OrderedKey, Store } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { reasonSentence } from '../history/reasons.ts'
@@ -48,6 +49,10 @@ const ORDER = object({
   waitingKeys: integer({ description: 'The number of keys that wait, without held ones.' }),
   waitingMessages: integer({ description: 'The number of messages that wait behind another one, in keys that wait or are held.' }),
   heldKeys: integer({ description: 'The number of keys that are held.' }),
+  keylessMessages: integer({
+    description:
+      'The number of messages accepted in the last 24 hours that have no key, because the value is missing, empty, an object, an array, or longer than 1 KB. They are sent outside the order. Updated every few seconds.',
+  }),
   oldest: nullable(
     object(
       { key: KEY_TEXT, since: SINCE, messageId: MESSAGE_ID, reason: REASON },
@@ -75,10 +80,13 @@ const ACTION_ANSWER = object({
   done: boolean({ description: 'False if the delivery is being attempted at the moment: then it takes effect when the attempt is over.' }),
 })
 
+const KEYLESS_HOURS = 24
+const HOUR_MS = 3_600_000
+
 const ERRORS = ['destination_not_found', 'key_not_waiting', 'not_head_of_key'] as const
 const REFUSED = { not_waiting: 'key_not_waiting', not_head: 'not_head_of_key' } as const
 
-export function orderRoutes({ store, clock }: ControlParts): Route[] {
+export function orderRoutes({ store, clock, flushStats }: ControlParts): Route[] {
   return [
     route('GET', '/destinations/:id/order', {
       summary: 'List the keys of an ordered destination that wait or are held, oldest first',
@@ -89,9 +97,14 @@ export function orderRoutes({ store, clock }: ControlParts): Route[] {
       errors: ['destination_not_found'],
       async handle({ params, query }) {
         const { id } = destinationOf(store, params['id'])
-        const { keys, oldest, ...counts } = await store.order.read(id, pageRequest('order', query))
+        await flushStats?.()
+        const [{ keys, oldest, ...counts }, keylessMessages] = await Promise.all([
+          store.order.read(id, pageRequest('order', query)),
+          keylessOf(store, id, clock.wallMs()),
+        ])
         return {
           ...counts,
+          keylessMessages,
           oldest: oldest && {
             key: oldest.key,
             since: oldest.sinceMs,
@@ -137,6 +150,14 @@ export function orderRoutes({ store, clock }: ControlParts): Route[] {
       },
     }),
   ]
+}
+
+/** The counts of whole hours are kept for long, and are the same on all nodes. */
+async function keylessOf({ books }: Store, subject: string, nowMs: number): Promise<number> {
+  const fromMs = Math.floor((nowMs - KEYLESS_HOURS * HOUR_MS) / HOUR_MS) * HOUR_MS
+  const toMs = Math.ceil((nowMs + 1) / HOUR_MS) * HOUR_MS
+  const points = await books.stats({ kind: 'destination', subject, fromMs, toMs, stepMs: HOUR_MS })
+  return points.reduce((sum, { counts }) => sum + countOf(counts, 'keyless'), 0)
 }
 
 function destinationOf(store: Store, id: string | undefined): Destination {

@@ -44,6 +44,7 @@ export function limitedOrder(store: Store, scope: Scope): OrderStore {
   return {
     read: (id, page) => order.read(whole(id), page),
     counts: (id) => order.counts(whole(id)),
+    allCounts: unreachable('the counts for metrics'),
     crowded: (id, maxWaiting) => order.crowded(whole(id), maxWaiting),
     skip: (id, ...args) => order.skip(whole(id), ...args),
     retryNow: (id, ...args) => order.retryNow(whole(id), ...args),

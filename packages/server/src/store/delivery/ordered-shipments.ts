@@ -4,12 +4,14 @@
 import { type OrderKey, orderKeyText, partitionOf } from '../../model/order/order-key.ts'
 import type { Seed } from '../encoding/fingerprint.ts'
 import { orderKeyOf } from '../encoding/order-key-hash.ts'
-import type { AcceptBatch, Configuration, Part, RoutedShipment } from '../store.ts'
+import type { AcceptBatch, Configuration, KeylessCount, Part, RoutedShipment } from '../store.ts'
 
 /** A shipment of a batch. If it has keys, one for each index, it has no messages without one. */
 export interface PlannedShipment extends RoutedShipment {
   keys?: readonly OrderKey[] | undefined
   partition?: number | undefined
+  /** The indexes of messages that should have a key and have none. */
+  keyless?: readonly number[] | undefined
 }
 
 /** `byPartition`: whether a shipment has messages of one partition only. A store for one process needs no partitions. */
@@ -25,12 +27,15 @@ export function plannedShipments(
     if (order == null) return [shipment]
     const { destinationId } = shipment
     const unordered: number[] = []
+    const keyless: number[] = []
     const ordered = new Map<number, { indexes: number[]; keys: OrderKey[] }>()
     for (const index of shipment.indexes ?? content.items.keys()) {
       const item = content.items[index]
       const text = item == null ? null : orderKeyText(order.by, item, content)
       if (text === null) {
         unordered.push(index)
+        // Dead letters have no key on purpose.
+        if (item != null && item['type'] !== 'dead_letter') keyless.push(index)
         continue
       }
       const key = orderKeyOf(text, seed)
@@ -41,9 +46,18 @@ export function plannedShipments(
       ordered.set(partition, own)
     }
     const planned: PlannedShipment[] = Array.from(ordered, ([partition, own]) => ({ destinationId, partition, ...own }))
-    if (unordered.length > 0) planned.push({ destinationId, indexes: unordered })
+    if (unordered.length > 0) planned.push({ destinationId, indexes: unordered, keyless })
     return planned
   })
+}
+
+/** How many messages of a batch have no key, by ordered destination. Undefined if all have one. */
+export function keylessCounts(planned: readonly PlannedShipment[], duplicates: readonly number[]): KeylessCount[] | undefined {
+  if (planned.every(({ keyless = [] }) => keyless.length === 0)) return undefined
+  const repeated = new Set(duplicates)
+  return planned
+    .map(({ destinationId, keyless = [] }) => ({ destinationId, messages: keyless.filter((index) => !repeated.has(index)).length }))
+    .filter(({ messages }) => messages > 0)
 }
 
 /** The keys of parts, in order. */

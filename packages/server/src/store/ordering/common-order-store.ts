@@ -42,6 +42,7 @@ export function commonOrderStore(engine: OrderEngine): OrderStore {
     read: (destinationId, page) =>
       engine.read(destinationId, engine.configuration().destinations.get(destinationId)?.order?.by ?? 'user', page),
     counts: (destinationId) => engine.counts(destinationId),
+    allCounts: () => engine.allCounts(),
     crowded: (destinationId, maxWaiting) => engine.crowded(destinationId, maxWaiting),
     async skip(destinationId, key, messageId, audit) {
       const request = await hashed(destinationId, key, messageId)

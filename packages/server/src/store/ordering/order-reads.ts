@@ -3,12 +3,13 @@
 
 import { lastReasons } from '../history/deliveries.ts'
 import type { DeliveryRows } from '../history/delivery-rows.ts'
+import { groupBy } from '../history/group-by.ts'
 import { messageFields } from '../history/message-content.ts'
 import { rowCursorOf } from '../history/paging.ts'
 import { eachMessage } from '../history/waiting-for.ts'
 import type { KeyRow } from '../order-keys/key-rows.ts'
 import { keyTextIn } from '../order-keys/key-text.ts'
-import type { OrderCounts, OrderedKey, OrderView, PageRequest, RowId } from '../store.ts'
+import type { OrderCounts, OrderCountsRow, OrderedKey, OrderView, PageRequest, RowId } from '../store.ts'
 import type { OrderReadRows } from './order-rows.ts'
 
 export interface OrderSnapshot<Id extends RowId> {
@@ -20,6 +21,7 @@ export interface OrderReads {
   /** `by`: the setting of the destination. */
   read(destinationId: string, by: string, page: PageRequest): Promise<OrderView>
   counts(destinationId: string): Promise<OrderCounts>
+  allCounts(): Promise<OrderCountsRow[]>
   crowded(destinationId: string, maxWaiting: number): Promise<number>
 }
 
@@ -45,6 +47,11 @@ export function orderReads<Id extends RowId>(inSnapshot: <T>(work: (rows: OrderS
         const destination = await deliveries.destination(destinationId)
         return destination === undefined ? NOTHING : countsOf(keys, destination)
       }),
+    allCounts: () =>
+      inSnapshot(async ({ keys }) => {
+        const rows = groupBy(await keys.allCounts(), ({ id }) => id)
+        return Array.from(rows, ([destinationId, own]) => ({ destinationId, ...sumOf(own) }))
+      }),
     crowded: (destinationId, maxWaiting) =>
       inSnapshot(async ({ deliveries, keys }) => {
         const destination = await deliveries.destination(destinationId)
@@ -54,7 +61,10 @@ export function orderReads<Id extends RowId>(inSnapshot: <T>(work: (rows: OrderS
 }
 
 async function countsOf<Id extends RowId>(keys: OrderReadRows<Id>, destination: Id): Promise<OrderCounts> {
-  const rows = await keys.counts(destination)
+  return sumOf(await keys.counts(destination))
+}
+
+function sumOf(rows: readonly { state: string; keys: number; waiting: number }[]): OrderCounts {
   const keysIn = (state: string): number => rows.find((row) => row.state === state)?.keys ?? 0
   return {
     waitingKeys: keysIn('waiting'),

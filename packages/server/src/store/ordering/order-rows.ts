@@ -14,6 +14,7 @@ export type KeyPlace = readonly [since: number, key: OrderKey]
 
 export interface OrderReadRows<Id extends RowId> {
   counts(destination: Id): Awaitable<readonly { state: string; keys: number; waiting: number }[]>
+  allCounts(): Awaitable<readonly { id: string; state: string; keys: number; waiting: number }[]>
   /** Keys that wait or are held, from a place on. */
   keys(destination: Id, from: KeyPlace, limit: number): Awaitable<readonly KeyRow<Id>[]>
   crowded(destination: Id, maxWaiting: number): Awaitable<number>
@@ -26,6 +27,12 @@ export function orderReadRows<Id extends RowId>(sql: Sql<Id>): OrderReadRows<Id>
         `SELECT state, count(*) AS keys, CAST(coalesce(sum(waiting), 0) AS bigint) AS waiting FROM order_keys
          WHERE destination = ? AND state IN ('waiting', 'held') GROUP BY state`,
         [destination],
+      ),
+    allCounts: () =>
+      sql.all(
+        `SELECT d.id AS id, k.state AS state, count(*) AS keys, CAST(coalesce(sum(k.waiting), 0) AS bigint) AS waiting
+         FROM order_keys k JOIN destinations d ON d.num = k.destination WHERE k.state IN ('waiting', 'held') GROUP BY d.id, k.state`,
+        [],
       ),
     async keys(destination, [since, key], limit) {
       const some = `SELECT * FROM (SELECT ${KEY_COLUMNS} FROM order_keys

@@ -19,6 +19,13 @@ export interface AcceptResult {
   segment: RowId | null
   /** The indexes of messages that were accepted before. */
   duplicates: readonly number[]
+  /** The messages that ordered destinations receive outside the order, because they have no key. Without duplicates. */
+  keyless?: readonly KeylessCount[] | undefined
+}
+
+export interface KeylessCount {
+  destinationId: string
+  messages: number
 }
 
 export interface Rejection {

@@ -38,6 +38,11 @@ export interface OrderCounts {
   waitingMessages: number
 }
 
+/** Of a destination with keys that wait or are held. */
+export interface OrderCountsRow extends OrderCounts {
+  destinationId: string
+}
+
 export interface OrderView extends OrderCounts {
   oldest: OrderedKey | null
   /** Oldest first. */
@@ -59,6 +64,8 @@ export type KeyActionResult = ({ ok: true } & KeyAction) | { ok: false; reason: 
 export interface OrderStore {
   read(destinationId: string, page: PageRequest): Promise<OrderView>
   counts(destinationId: string): Promise<OrderCounts>
+  /** The same for all destinations in one query. Those without waiting and held keys are left out. */
+  allCounts(): Promise<OrderCountsRow[]>
   /** How many keys have more waiting messages than this; at most 1,000. */
   crowded(destinationId: string, maxWaiting: number): Promise<number>
   /**

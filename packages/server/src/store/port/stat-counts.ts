@@ -20,6 +20,8 @@ type StatName =
   // Of those that failed, expired or are retried: messages of the source `system`.
   | 'systemFailed'
   | 'systemExpired'
+  // Messages that an ordered destination receives outside the order, because they have no key.
+  | 'keyless'
 
 const REJECTED = 'rejected.'
 const WARNING = 'warning.'

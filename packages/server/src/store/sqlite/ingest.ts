@@ -2,7 +2,7 @@
 // the commit. The body and the keys go into the buffer of the group. See write-accept.ts for what is stored.
 
 import { cancelReservations, handToDelivery } from '../delivery/hand-to-delivery.ts'
-import { plannedShipments } from '../delivery/ordered-shipments.ts'
+import { keylessCounts, plannedShipments } from '../delivery/ordered-shipments.ts'
 import { type SourceSeeds, sourceSeeds } from '../encoding/fingerprint.ts'
 import { withoutQuarantined } from '../encoding/quarantine-routes.ts'
 import { writeKeys } from '../encoding/segment-keys.ts'
@@ -67,7 +67,8 @@ export class SqliteIngest implements IngestStore {
       throw error
     })
     handToDelivery(this.#context.consumer(), accepted, shipments, { content, body })
-    return { segment: accepted.segment, duplicates: accepted.duplicates }
+    const { segment, duplicates } = accepted
+    return { segment, duplicates, keyless: keylessCounts(planned, duplicates) }
   }
 
   /** Writes the counts that are still in memory. */

@@ -132,7 +132,7 @@ class Sqlite implements SqliteStore {
       wake,
     })
     this.order = commonOrderStore({
-      ...reader.methods('order', 'read', 'counts', 'crowded'),
+      ...reader.methods('order', 'read', 'counts', 'allCounts', 'crowded'),
       skip: (...args) => writer.call('order', 'skip', args),
       retryNow: (...args) => writer.call('order', 'retryNow', args),
       seed: () => writer.seed,

@@ -7,7 +7,7 @@
 // different days. So in the first minute of a day, each key is inserted for the previous day too.
 
 import { type Accepted, cancelReservations, freshShipment, handToDelivery } from '../../delivery/hand-to-delivery.ts'
-import { plannedShipments } from '../../delivery/ordered-shipments.ts'
+import { keylessCounts, plannedShipments } from '../../delivery/ordered-shipments.ts'
 import { MAX_WAITING_BYTES } from '../../delivery/waiting-items.ts'
 import { FINGERPRINT_WORDS, type Seed, type SourceSeeds, sourceSeeds } from '../../encoding/fingerprint.ts'
 import { withoutQuarantined } from '../../encoding/quarantine-routes.ts'
@@ -98,7 +98,8 @@ export class Accepting implements IngestStore {
     }
     this.#leaveLost(accepted)
     handToDelivery(this.#context.consumer(), accepted, wanted, batch)
-    return { segment: accepted.segment, duplicates: accepted.duplicates }
+    const { segment, duplicates } = accepted
+    return { segment, duplicates, keyless: keylessCounts(shipments, duplicates) }
   }
 
   /** Resolves when all batches that were given before are committed or have failed. */
