@@ -27,7 +27,7 @@ export function limitedHistory(history: HistoryStore, scope: Scope): HistoryStor
         return { data: data.map((row) => Object.assign(row, { waitingFor: limitedWait(row, scope) })), next }
       }, first),
     async delivery(id) {
-      const found = await history.delivery(id)
+      const found = await history.delivery(id, sourceIds)
       return found !== undefined && scope.has(found.sourceId) ? limitedDelivery(found, scope) : undefined
     },
     failureCauses: (filter) => history.failureCauses({ ...filter, sourceIds }),

@@ -98,10 +98,12 @@ export function scoping({ store, reopen }: StoreFixture): void {
   })
 
   test('a delivery names the source of its message', async () => {
-    const { own, destinationId, send } = await sharedDestination(store())
+    const { own, other, destinationId, send } = await sharedDestination(store())
     await send()
     const [row] = (await store().history.deliveries({ destinationId, sourceIds: [own] }, { limit: 1, cursor: null })).data
     assert.equal((await store().history.delivery(row?.id ?? ''))?.sourceId, own)
+    assert.equal((await store().history.delivery(row?.id ?? '', [own]))?.sourceId, own)
+    for (const scope of [[other], [], ['src_000000000000']]) assert.equal(await store().history.delivery(row?.id ?? '', scope), undefined)
   })
 
   test('messages in quarantine of other sources are on no page', async () => {

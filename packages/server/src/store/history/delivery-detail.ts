@@ -8,15 +8,20 @@ import { type ResolvedDelivery, resolveDeliveryIds } from './delivery-ids.ts'
 import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
 import { groupBy } from './group-by.ts'
 import { messageFields, withOnly } from './message-content.ts'
-import { readSegment, readSegments } from './segment-rows.ts'
+import { readSegment, readSegments, segmentsOf } from './segment-rows.ts'
 import { waitsOf } from './waiting-for.ts'
 
 /** The maximum size of the segments that are read for the contents of a batch. A batch may contain one message from each of a thousand large calls. */
 const GATHERED_BYTES = 32 * 1024 * 1024
 
-export async function readDelivery<Id extends RowId>(rows: DeliveryRows<Id>, id: string): Promise<DeliveryDetail | undefined> {
+/** With `sourceIds`, only a delivery of a message of these sources. */
+export async function readDelivery<Id extends RowId>(
+  rows: DeliveryRows<Id>,
+  id: string,
+  sourceIds?: readonly string[],
+): Promise<DeliveryDetail | undefined> {
   const [delivery] = await resolveDeliveryIds(rows, [id])
-  if (!delivery) return undefined
+  if (!delivery || (await segmentsOf(rows, [delivery.segment], sourceIds)).length === 0) return undefined
   const { origin, index, destination, replay } = delivery
   const attempts = (await rows.attemptsAt(origin)).map(({ at, attempt, doc }) => ({ at, attempt, doc: JSON.parse(doc) as AttemptDoc }))
   const history = attempts.flatMap(({ attempt, doc }) =>

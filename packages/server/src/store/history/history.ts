@@ -25,7 +25,7 @@ export function historyReads<Id extends RowId>(inSnapshot: <T>(work: (rows: Hist
     message: (id, sourceIds) => inSnapshot((rows) => readMessage(rows.messages, id, sourceIds)),
     trails: (id, sourceIds) => inSnapshot((rows) => messageTrails(rows.messages, id, sourceIds)),
     deliveries: (filter, page) => inSnapshot((rows) => listDeliveries(rows.deliveries, filter, page)),
-    delivery: (id) => inSnapshot((rows) => readDelivery(rows.deliveries, id)),
+    delivery: (id, sourceIds) => inSnapshot((rows) => readDelivery(rows.deliveries, id, sourceIds)),
     failureCauses: (filter) => inSnapshot((rows) => failureCauses(rows.deliveries, filter)),
     audit: (filter, page) => inSnapshot((rows) => listAudit(rows.audit, filter, page)),
   }

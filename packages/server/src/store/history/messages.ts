@@ -12,7 +12,7 @@ import { matches, withOnly } from './message-content.ts'
 import { deliveryStates } from './message-lists/delivery-states.ts'
 import type { FoundKey, MessageRows, RepeatRow } from './message-rows.ts'
 import { firstRow, isWithin, lastRow, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'
-import { type ReadSegment, readSegment, readSegments, type SegmentHead, type SegmentRow, userHashes } from './segment-rows.ts'
+import { type ReadSegment, readSegment, readSegments, type SegmentHead, type SegmentRow, segmentsOf, userHashes } from './segment-rows.ts'
 
 /** The maximum size of the bodies that one page reads: about 100 ms of parsing. */
 const BYTES_PER_PAGE = 8 * 1024 * 1024
@@ -86,12 +86,10 @@ export async function readMessage<Id extends RowId>(
   id: string,
   sourceIds?: readonly string[],
 ): Promise<StoredMessage | undefined> {
-  const isWanted = isOf(sourceIds)
   const parsed = rows.parseId(id)
-  const segment = parsed && (await readSegment(rows, parsed.row, [parsed.index]))
-  if (segment?.content.items[parsed?.index ?? -1] && isWanted(segment))
-    return (await described(rows, [{ segment, index: parsed?.index as number }]))[0]
-  for await (const found of places(rows, await rows.find(id), id)) if (isWanted(found.segment)) return (await described(rows, [found]))[0]
+  const segment = parsed && (await readOwn(rows, parsed, sourceIds))
+  if (segment?.content.items[parsed?.index ?? -1]) return (await described(rows, [{ segment, index: parsed?.index as number }]))[0]
+  for await (const found of places(rows, await findOwn(rows, id, sourceIds), id)) return (await described(rows, [found]))[0]
   return undefined
 }
 
@@ -100,15 +98,12 @@ export async function messageTrails<Id extends RowId>(
   id: string,
   sourceIds?: readonly string[],
 ): Promise<MessageTrail[]> {
-  const isWanted = isOf(sourceIds)
   const parsed = rows.parseId(id)
-  const segment = parsed && (await readSegment(rows, parsed.row, [parsed.index]))
-  const found: Found<Id>[] = segment && isWanted(segment) && parsed.index < segment.count ? [{ segment, index: parsed.index }] : []
+  const segment = parsed && (await readOwn(rows, parsed, sourceIds))
+  const found: Found<Id>[] = segment && parsed.index < segment.count ? [{ segment, index: parsed.index }] : []
   // Only the key remains of a purged message. It is almost certain that no other messageId has the same key.
-  const keys = await rows.find(id)
-  for await (const place of keyPlaces(rows, sourceIds === undefined ? keys.slice(0, MAX_TRAILS) : keys)) {
-    if (isWanted(place.segment) && found.push(place) > MAX_TRAILS) break
-  }
+  const keys = await findOwn(rows, id, sourceIds)
+  for await (const place of keyPlaces(rows, keys.slice(0, MAX_TRAILS))) found.push(place)
   const seen = new Set<string>()
   const unique = found
     .filter(({ segment: { seq }, index }) => !seen.has(`${seq}-${index}`) && seen.add(`${seq}-${index}`))
@@ -181,12 +176,12 @@ async function listFound<Id extends RowId>(
   limit: number,
 ): Promise<Page<Found<Id>>> {
   const end = firstRow(rows.order, filter)
-  const keys = (await rows.find(messageId)).filter(({ segment }) => segment <= start[0] && segment >= end)
+  const keys = (await findOwn(rows, messageId, filter.sourceIds)).filter(({ segment }) => segment <= start[0] && segment >= end)
   const data: Found<Id>[] = []
   for await (const place of places(rows, keys, messageId)) {
     const { segment, index } = place
     const { sourceId = segment.sourceId } = filter
-    if (segment.sourceId !== sourceId || !isOf(filter.sourceIds)(segment) || !isWithin(rows.order, segment.receivedAtMs, filter)) continue
+    if (segment.sourceId !== sourceId || !isWithin(rows.order, segment.receivedAtMs, filter)) continue
     if (!matches(segment.content.items[index] ?? {}, filter)) continue
     if (data.length === limit) return { data, next: JSON.stringify(['m', segment.seq, index]) }
     data.push(alone(place))
@@ -194,9 +189,31 @@ async function listFound<Id extends RowId>(
   return { data, next: null }
 }
 
-function isOf(sourceIds: readonly string[] | undefined): (segment: { sourceId: string }) => boolean {
-  const wanted = sourceIds && new Set(sourceIds)
-  return ({ sourceId }) => wanted?.has(sourceId) ?? true
+/** Undefined if the segment is of another source than these. */
+async function readOwn<Id extends RowId>(
+  rows: MessageRows<Id>,
+  { row, index }: RowAndIndex<Id>,
+  sourceIds: readonly string[] | undefined,
+): Promise<ReadSegment<Id> | undefined> {
+  const [own] = await segmentsOf(rows, [row], sourceIds)
+  return own === undefined ? undefined : readSegment(rows, own, [index])
+}
+
+/** The segments of these sources that may have the messageId, newest first. */
+async function findOwn<Id extends RowId>(
+  rows: MessageRows<Id>,
+  messageId: string,
+  sourceIds: readonly string[] | undefined,
+): Promise<readonly FoundKey<Id>[]> {
+  const keys = await rows.find(messageId)
+  const own = new Set(
+    await segmentsOf(
+      rows,
+      keys.map(({ segment }) => segment),
+      sourceIds,
+    ),
+  )
+  return keys.filter(({ segment }) => own.has(segment))
 }
 
 /** Drops the other messages of the segment from memory, because they may be large. */

@@ -82,6 +82,22 @@ export async function readHeads<Id extends RowId>(
   return rows.map((row) => Object.assign(row, { absent: absentIndexes(row.absent) }))
 }
 
+/**
+ * Those of the segments that are of these sources. Reads no contents, so that a request about a message of another source takes as long as one about a
+ * message that does not exist. Without `sourceIds`: all.
+ */
+export async function segmentsOf<Id extends RowId>(
+  rows: Pick<SegmentRows<Id>, 'heads' | 'sources'>,
+  segments: readonly Id[],
+  sourceIds: readonly string[] | undefined,
+): Promise<readonly Id[]> {
+  if (sourceIds === undefined) return segments
+  const own = new Set((await rows.sources()).filter(({ id }) => sourceIds.includes(id)).map(({ num }) => num))
+  const heads = await rows.heads(segments, false)
+  const wanted = new Set(heads.filter(({ source }) => own.has(source)).map(({ seq }) => seq))
+  return segments.filter((seq) => wanted.has(seq))
+}
+
 /** Reads a few segments at a time, so that memory is bounded however large they are. */
 async function* segments<Id extends RowId>(sql: Sql<Id>, seqs: readonly Id[]): AsyncGenerator<SegmentRow<Id>> {
   if (seqs.length === 0) return

@@ -167,7 +167,8 @@ export interface HistoryStore {
   /** All messages with this id or messageId, newest first, at most 20. Includes messages whose content was purged; their item is null. */
   trails(id: string, sourceIds?: readonly string[]): Promise<MessageTrail[]>
   deliveries(filter: DeliveryFilter, page: PageRequest): Promise<Page<DeliveryRow>>
-  delivery(id: string): Promise<DeliveryDetail | undefined>
+  /** With `sourceIds`, only if its message is of these sources. */
+  delivery(id: string, sourceIds?: readonly string[]): Promise<DeliveryDetail | undefined>
   /** Failed, expired and cancelled deliveries, grouped by cause. Counts at most 100,000: the newest of each destination and state. */
   failureCauses(filter: CauseFilter): Promise<FailureCauses>
   /** The audit log, newest first. Entries are kept for 400 days, or as long as messages if those are kept longer. */
