@@ -56,8 +56,11 @@ export class StoredLakeQueries implements LakeQueries {
         ...(limit === undefined ? {} : { limits: { rows: limit } }),
       })
     } catch (error) {
-      if (error instanceof sql.SqlProblem) throw asApiError(error.fault)
-      throw error
+      if (!(error instanceof sql.SqlProblem)) throw error
+      const { fault } = error
+      // The error that DuckDB gives looks like a mistake in the query.
+      const isEmpty = schemas.length === 0 && fault.code === 'sql_invalid' && /does not exist/.test(fault.message)
+      throw asApiError(isEmpty ? { ...fault, message: `${fault.message} ${nothingLoaded(lake)}` } : fault)
     } finally {
       await files.close?.()
     }
@@ -99,6 +102,11 @@ export class StoredLakeQueries implements LakeQueries {
     const [sql, engines] = await Promise.all([loadPart<SqlPart>(url, './sql'), loadPart<EnginesPart>(url, './engines')])
     return { sql, engines, runner: new sql.SqlRunner() }
   }
+}
+
+function nothingLoaded(lake: Destination): string {
+  const seconds = lake.type === 'warehouse' ? lake.load.everyMs / 1_000 : 0
+  return `Nothing of your sources has been loaded into this lake yet: messages are loaded every ${seconds} s, or with POST /api/destinations/${lake.id}/load.`
 }
 
 function isIn(sourceId: string, sources: readonly string[] | 'all'): boolean {

@@ -6,8 +6,9 @@ export function redactUrl(url: string): string {
   try {
     // The target of an integration is not a web address, and has nothing to hide.
     if (url.startsWith('integration:')) return url
-    const { origin, pathname } = new URL(hiddenUrl(url))
-    return `${origin}${pathname}`
+    const { protocol, host, pathname } = new URL(hiddenUrl(url))
+    // Addresses such as file: and postgres: have no origin.
+    return `${protocol}//${host}${pathname}`
   } catch {
     return 'invalid'
   }

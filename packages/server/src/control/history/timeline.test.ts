@@ -168,6 +168,19 @@ test('an attempt with several messages is marked as a batch', () => {
     assert.equal(of(about), `Attempt 1 to "Billing", in a batch: ${rest}`)
 })
 
+test('an attempt of a warehouse names its load, and a delivery that waits says when the next one is', () => {
+  const load = { id: 'load_1', tables: [{ table: 'tracks', rows: 2 }], rows: 2, bytes: 900, durationMs: 10 }
+  const loaded = request({ url: 'file:///lake/main', address: null, status: null, load })
+  assert.equal(
+    deliverySentences([delivery({ state: 'delivered', attempts: 1, atMs: NOW, history: [loaded] })])[1],
+    'Attempt 1 to "Billing": loaded into file:///lake/main by load_1 (2 rows) after 12 ms.',
+  )
+  const lake = { name: 'Lake', enabled: true, paused: false, load: { everyMs: 60_000 } }
+  const waits = (about: Partial<DeliveryDetail>) => deliverySentences([delivery(about)], { destination: () => lake }).at(-1)
+  assert.equal(waits({}), 'Waiting for the next load of "Lake": pending messages are loaded every 60 s, or earlier if there are many.')
+  assert.equal(waits({ attempts: 1, atMs: NOW + 60_000 }), 'Waiting for attempt 2 to "Lake", due at 2026-11-14T09:01:00.000Z.')
+})
+
 test('the first entry says where the message came from: a browser, a trace, a deleted source', () => {
   const [browser] = sentences(trail({}, { browser: true, trace: TRACE, ip: null }), [], ABOUT)
   assert.equal(browser, 'Received, sent by a browser, in trace 0af7651916cd43dd8448eb211c80319c, for the source "Shop" (src_1).')

@@ -41,11 +41,20 @@ export interface TimelineEntry {
   inBatch: boolean
 }
 
+interface DestinationNow {
+  name: string
+  enabled: boolean
+  paused: boolean
+  order?: object | null
+  /** Of a warehouse. */
+  load?: { everyMs: number }
+}
+
 /** The current state of the source and the destinations, which the sentences mention. */
 export interface TimelineContext {
   sourceName: string | null
   /** Undefined if the destination was deleted. */
-  destination: (id: string) => { name: string; enabled: boolean; paused: boolean; order?: object | null } | undefined
+  destination: (id: string) => DestinationNow | undefined
   /** Undefined if there was no attempt since the service started. */
   breaker: (destinationId: string) => DestinationHealth['breaker'] | undefined
   /** The subscribe expression that applied when the message was received; null if there was none, or if it is not known. */
@@ -217,7 +226,11 @@ function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: Tim
     const attemptNumber = delivery.attempts + 1
     const hold = holdOf(delivery, name, isPurged, about)
     const next = `Waiting for attempt ${attemptNumber} to ${name}`
-    const due = `${next}, due ${dueMs === null ? 'now' : `at ${isoTime(dueMs)}`}.`
+    const load = about.destination(destinationId)?.load
+    const isGathered = load !== undefined && dueMs === null && delivery.attempts === 0
+    const due = isGathered
+      ? `Waiting for the next load of ${name}: pending messages are loaded every ${load.everyMs / 1_000} s, or earlier if there are many.`
+      : `${next}, due ${dueMs === null ? 'now' : `at ${isoTime(dueMs)}`}.`
     const sentence = hold === null ? due : hold.reason === 'breaker_open' ? `${next}. ${hold.sentence}` : hold.sentence
     entries.push(entry(dueMs, 'waiting', sentence, { reason: hold?.reason ?? null, attemptNumber }))
   } else {
@@ -228,13 +241,14 @@ function deliveryEntries(delivery: DeliveryDetail, isPurged: boolean, about: Tim
   return entries
 }
 
-function attemptSentence({ url, status, error, reason, totalMs, address, responseStart, step }: RequestRecord): string {
+function attemptSentence({ url, status, error, reason, totalMs, address, responseStart, step, load }: RequestRecord): string {
   if (reason !== null && NOT_SENT.has(reason)) return `nothing was sent (${reason})${error === null ? '.' : `: ${error}`}`
   const ms = `${Math.round(totalMs)} ms`
   if (step?.method === null && reason === null) return `${quoted(step.subscription)} succeeded without a request after ${ms}.`
   const target = step?.method === null ? quoted(step.subscription) : `${shortUrl(url)}${address === null ? '' : ` (${address})`}`
   const where = step?.method == null ? target : `${quoted(step.subscription)}: ${step.method} ${target}`
   const answer = responseStart === null || responseStart === '' ? '' : ` The response began with ${quoted(responseStart)}.`
+  if (reason === null && load !== undefined) return `loaded into ${shortUrl(url)} by ${load.id} (${load.rows} rows) after ${ms}.`
   if (reason === null) return `${where} answered ${status} after ${ms}.`
   return `${where} failed after ${ms} (${reason}). ${error ?? ''}`.trimEnd() + answer
 }
