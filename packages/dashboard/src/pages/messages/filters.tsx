@@ -1,16 +1,16 @@
-// The filters of the list of messages. They are in the URL; text is applied when Enter is pressed or the field loses focus.
+// The filters of the list of messages: a search, and exact filters. They are in the URL; text is applied when Enter is pressed or the field loses focus.
 
 import { Button, Grid, Group, NativeSelect, TextInput } from '@mantine/core'
-import { SearchIcon } from '../../components/icons.tsx'
 import { clearFilters, entered, nameOptions, ParamSelect, TextFilter } from '../../components/inputs.tsx'
 import { SecondaryButton } from '../../components/styled.tsx'
 import { isoTime, localTime } from '../../url/local-time.ts'
 import { changeSearch } from '../../url/url-state.ts'
 import { PERIODS, periodChoice } from './period.ts'
+import { SearchBox } from './search-box.tsx'
 
 export const TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete', 'dead_letter'] as const
 
-export const FILTERS = ['messageId', 'userId', 'sourceId', 'type', 'event', 'period', 'from', 'to'] as const
+export const FILTERS = ['search', 'property', 'messageId', 'userId', 'sourceId', 'type', 'event', 'period', 'from', 'to'] as const
 
 export function Filters({ params, sources }: { params: URLSearchParams; sources: ReadonlyMap<string, string> }) {
   const choice = periodChoice(params)
@@ -18,8 +18,11 @@ export function Filters({ params, sources }: { params: URLSearchParams; sources:
   return (
     <form onSubmit={(event) => event.preventDefault()} role="search" aria-label="Search messages">
       <Grid gap="sm" align="flex-end">
+        <Grid.Col span={12}>
+          <SearchBox />
+        </Grid.Col>
         <Grid.Col span={{ base: 12, sm: 4 }}>
-          <TextFilter param="messageId" label="messageId" placeholder="Full messageId" leftSection={<SearchIcon size={15} />} />
+          <TextFilter param="messageId" label="messageId" placeholder="Full messageId" />
         </Grid.Col>
         <Grid.Col span={{ base: 12, sm: 4 }}>
           <TextFilter param="userId" label="User" placeholder="Full userId" />

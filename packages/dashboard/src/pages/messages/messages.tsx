@@ -1,24 +1,26 @@
-// The list of accepted messages, newest first, with filters. Each row links to the timeline of the message.
+// The list of accepted messages, newest first, with a search, filters, columns and saved views. Each row links to the timeline of the message.
 
-import { Box, Card, Group } from '@mantine/core'
-import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { useEffect, useLayoutEffect, useRef, useState } from 'react'
-import { Link } from 'wouter'
-import type { Answer } from '../../api/client.ts'
+import { Box, Group } from '@mantine/core'
+import { useEffect, useState } from 'react'
 import { useList, usePersistentProblem } from '../../api/queries.ts'
 import { type Names, useNames } from '../../api/use-names.ts'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
-import { Note, RowButton, SecondaryButton, SmallTag } from '../../components/styled.tsx'
-import { exactCount, preciseTime } from '../../text/format.ts'
-import { useSearchState } from '../../url/url-state.ts'
+import { Note, RowButton, SecondaryButton } from '../../components/styled.tsx'
+import { exactCount, plural, preciseTime } from '../../text/format.ts'
+import { changeSearch, useSearchState } from '../../url/url-state.ts'
+import { columnsOf, columnsText, rememberColumns, rememberedColumns } from './columns.ts'
 import { FILTERS, Filters, TYPES } from './filters.tsx'
-import classes from './messages.module.css'
+import { pathsIn } from './message-row.ts'
 import { periodOf } from './period.ts'
-
-type Row = Answer<'GET /api/messages'>['data'][number]
+import { Rows } from './rows.tsx'
+import { useSavedViews, viewQuery } from './saved-views.ts'
+import { ColumnsMenu, ViewsMenu } from './view-menus.tsx'
 
 const PAGE_ROWS = 50
 const REFRESH_MS = 5_000
+/** A search reads on by itself until it has a page of messages, or has read this many pages. */
+const MAX_SEARCHED_PAGES = 10
+const VIEW_PARAMS = [...FILTERS, 'columns']
 
 export default function Messages() {
   const [params] = useSearchState()
@@ -26,7 +28,11 @@ export default function Messages() {
   const search = FILTERS.map((name) => `${name}=${encodeURIComponent(params.get(name) ?? '')}`).join('&')
   const names = useNames()
   return (
-    <Page title="Messages" about="Find a message by its messageId, user or time, and see its timeline and deliveries.">
+    <Page
+      title="Messages"
+      about="Find a message by its user, event, properties or time, and see its timeline and deliveries."
+      actions={<Views params={params} />}
+    >
       <Filters params={params} sources={names.sources} />
       <Results key={search} params={params} names={names} />
     </Page>
@@ -41,6 +47,8 @@ function Results({ params, names }: { params: URLSearchParams; names: Names }) {
   const query = useList('GET /api/messages', {
     query: {
       limit: PAGE_ROWS,
+      search: params.get('search')?.slice(0, 200) || undefined,
+      property: params.get('property') || undefined,
       messageId: params.get('messageId') ?? undefined,
       userId: params.get('userId') ?? undefined,
       sourceId: params.get('sourceId') ?? undefined,
@@ -57,122 +65,72 @@ function Results({ params, names }: { params: URLSearchParams; names: Names }) {
     setFirstPage(false)
     void fetchNextPage()
   }
+  const pages = query.data?.pages ?? []
+  // A page reads a limited number of messages, few of which may match.
+  const isSearching = hasNextPage && problem === null && rows.length < PAGE_ROWS && pages.length < MAX_SEARCHED_PAGES
+  useEffect(() => {
+    if (isSearching && !isFetchingNextPage && !isPending) more()
+  }, [isSearching, isFetchingNextPage, isPending, pages.length])
+  const columns = shownColumns(params)
+  const searchedBackTo = pages.at(-1)?.searchedBackTo ?? null
   if (problem !== null && rows.length === 0) return <ErrorAlert problem={problem} onRetry={() => void refetch()} />
-  if (isPending) return <Loading lines={8} label="Searching messages" />
-  if (rows.length === 0) return <NoMessages params={params} />
+  if (isPending || (rows.length === 0 && isSearching)) return <Loading lines={8} label="Searching messages" />
+  const older = hasNextPage && (
+    <Group justify="center" mt="md">
+      <SecondaryButton onClick={more} loading={isFetchingNextPage}>
+        {searchedBackTo === null ? 'Load older messages' : 'Search older messages'}
+      </SecondaryButton>
+    </Group>
+  )
+  if (rows.length === 0) {
+    if (searchedBackTo === null) return <NoMessages params={params} />
+    return (
+      <Box>
+        <Empty title="No messages found yet">
+          Messages back to {preciseTime(searchedBackTo)} were searched. Older messages are searched when you ask for it.
+        </Empty>
+        {older}
+      </Box>
+    )
+  }
   return (
     <Box>
       {problem !== null && <ErrorAlert problem={problem} onRetry={() => void refetch()} />}
       <Group justify="space-between" mb="xs" gap="xs">
         <Note role="status">
-          {hasNextPage
-            ? `Newest ${exactCount(rows.length)} messages`
-            : rows.length === 1
-              ? '1 message'
-              : `${exactCount(rows.length)} messages`}
+          {hasNextPage && searchedBackTo === null ? `Newest ${exactCount(rows.length)} messages` : plural(rows.length, 'message')}
+          {searchedBackTo !== null && ` · searched back to ${preciseTime(searchedBackTo)}`}
           {isFirstPage ? ' · updated every 5 s' : ' · not updated automatically'}
         </Note>
-        <RowButton onClick={() => void refetch()} loading={query.isRefetching && !isFirstPage}>
-          Refresh
-        </RowButton>
-      </Group>
-      <Rows rows={rows} names={names} onEnd={hasNextPage && !isFetchingNextPage ? more : undefined} />
-      {hasNextPage && (
-        <Group justify="center" mt="md">
-          <SecondaryButton onClick={more} loading={isFetchingNextPage}>
-            Load older messages
-          </SecondaryButton>
+        <Group gap="xs">
+          <ColumnsMenu columns={columns} paths={pathsIn(rows.map(({ message }) => message))} onChange={changeColumns} />
+          <RowButton onClick={() => void refetch()} loading={query.isRefetching && !isFirstPage}>
+            Refresh
+          </RowButton>
         </Group>
-      )}
+      </Group>
+      <Rows rows={rows} columns={columns} names={names} onEnd={hasNextPage && !isFetchingNextPage ? more : undefined} />
+      {older}
     </Box>
   )
 }
 
-/** Only visible rows are rendered, so that a list of thousands stays fast. */
-function Rows({ rows, names, onEnd }: { rows: readonly Row[]; names: Names; onEnd: (() => void) | undefined }) {
-  const box = useRef<HTMLDivElement>(null)
-  const [top, setTop] = useState(0)
-  useLayoutEffect(() => setTop((box.current?.getBoundingClientRect().top ?? 0) + window.scrollY), [])
-  const virtual = useWindowVirtualizer({
-    count: rows.length,
-    estimateSize: () => 42,
-    overscan: 12,
-    scrollMargin: top,
-    getItemKey: (at) => (rows[at] as Row).id,
-  })
-  const items = virtual.getVirtualItems()
-  const lastShown = items.at(-1)?.index ?? 0
-  // Older messages are loaded automatically when the viewer scrolls to the end, but not if the first page fits.
-  useEffect(() => {
-    if (onEnd !== undefined && lastShown >= rows.length - 1 && window.scrollY > 0) onEnd()
-  }, [lastShown, rows.length])
-  return (
-    <Card withBorder padding={0} ref={box}>
-      <div className={`${classes['row']} ${classes['head']}`} aria-hidden="true">
-        <span>Received</span>
-        <span>Type</span>
-        <span>Event</span>
-        <span>User</span>
-        <span>Source</span>
-        <span>Destinations</span>
-      </div>
-      <Box role="list" aria-label="Messages, newest first" pos="relative" style={{ height: virtual.getTotalSize() }}>
-        {items.map(({ index, key, start }) => (
-          <Box
-            key={key}
-            ref={virtual.measureElement}
-            data-index={index}
-            role="listitem"
-            aria-posinset={index + 1}
-            aria-setsize={onEnd === undefined ? rows.length : -1}
-            pos="absolute"
-            top={0}
-            left={0}
-            right={0}
-            style={{ transform: `translateY(${start - virtual.options.scrollMargin}px)` }}
-          >
-            <MessageRow row={rows[index] as Row} names={names} />
-          </Box>
-        ))}
-      </Box>
-    </Card>
-  )
+/** The columns of the address, otherwise those that the viewer chose last. */
+function shownColumns(params: URLSearchParams): readonly string[] {
+  return columnsOf(params.get('columns') ?? rememberedColumns())
 }
 
-function MessageRow({ row, names }: { row: Row; names: Names }) {
-  const { id, type, userId, anonymousId, sourceId, receivedAt } = row
-  const name = nameOf(row)
-  return (
-    <Link href={`/messages/${encodeURIComponent(id)}`} className={classes['row']}>
-      <time dateTime={receivedAt} title={new Date(receivedAt).toISOString().replace('T', ' ').replace('Z', ' UTC')}>
-        {preciseTime(receivedAt)}
-      </time>
-      <span className={classes['type']}>
-        <SmallTag color="gray">{type ?? 'deleted'}</SmallTag>
-      </span>
-      <span className={classes['title']} title={name}>
-        {name}
-      </span>
-      <span>{userId ?? (anonymousId === null ? 'no user' : `anonymous ${anonymousId}`)}</span>
-      <span>{names.sources.get(sourceId) ?? sourceId}</span>
-      <span className={classes['where']}>{destinationsOf(row, names.destinations)}</span>
-    </Link>
-  )
+function changeColumns(columns: readonly string[]): void {
+  const text = columnsText(columns)
+  rememberColumns(text)
+  changeSearch({ columns: text }, { replace: true })
 }
 
-/** The event, or the name of a page or screen. */
-function nameOf({ type, event, message }: Row): string {
-  if (type === null) return 'Content deleted'
-  const name = event ?? message?.['name']
-  return typeof name === 'string' && name !== '' ? name : type
-}
-
-function destinationsOf({ deliveries, skips }: Row, names: ReadonlyMap<string, string>): string {
-  const ids = [...new Set(deliveries.map(({ destinationId }) => destinationId))]
-  const not = skips.filter(({ destinationId }) => destinationId !== null).length
-  if (ids.length === 0) return 'none'
-  const to = ids.length > 2 ? `${ids.length} destinations` : ids.map((id) => names.get(id) ?? `${id} (deleted)`).join(', ')
-  return not === 0 ? to : `${to}, ${not} skipped`
+function Views({ params }: { params: URLSearchParams }) {
+  const { views, save, remove } = useSavedViews()
+  const shown = new URLSearchParams(params)
+  shown.set('columns', columnsText(shownColumns(params)) ?? '')
+  return <ViewsMenu views={views} query={viewQuery(shown, VIEW_PARAMS)} onSave={save} onRemove={remove} />
 }
 
 function NoMessages({ params }: { params: URLSearchParams }) {
@@ -190,8 +148,8 @@ function NoMessages({ params }: { params: URLSearchParams }) {
   if (FILTERS.some((name) => params.has(name))) {
     return (
       <Empty title="No messages match the filters">
-        Ids must match in full. Remove a filter or choose a longer period. Messages are deleted after the retention period
-        (SWITCHYARD_RETENTION_DAYS).
+        Ids and events in their own fields must match in full; the search finds parts of them. Remove a filter or choose a longer period.
+        Messages are deleted after the retention period (SWITCHYARD_RETENTION_DAYS).
       </Empty>
     )
   }
