@@ -1,6 +1,6 @@
 // Lists and details of deletion requests, with their state per user, source and destination, and the list of suppressed users.
 
-import { groupBy } from '../history/group-by.ts'
+import { groupBy } from '../encoding/group-by.ts'
 import { cursorOf, ROWS_PER_PAGE, rowCursorOf, walk } from '../history/paging.ts'
 import type { DeletionDetail, DeletionState, DeletionSummary, DeletionTarget, Suppression, SuppressionFilter } from '../port/deletions.ts'
 import { InvalidCursor, type Page, type PageRequest, type RowId } from '../store.ts'

@@ -1,8 +1,8 @@
 // The reads of the books: the ledger, rejections, counts over time, and the inspection of the store.
 
+import { groupBy } from '../encoding/group-by.ts'
 import type { BooksStore, LedgerRow, QuarantinedCount, SourceCounts, StoreInspection } from '../port/books.ts'
 import type { BookRows, InspectedRows } from './book-rows.ts'
-import { groupBy } from './group-by.ts'
 import { seriesOf, storedRanges } from './stats.ts'
 
 const NO_COUNTS = { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 }

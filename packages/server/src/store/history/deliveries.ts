@@ -2,11 +2,11 @@
 // statement of each adapter if it can narrow down the rows there.
 
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
+import { groupBy } from '../encoding/group-by.ts'
 import { owedIndexes } from '../encoding/stored-parts.ts'
 import type { DeliveryFilter, DeliveryRow, MessageFields, Page, PageRequest, RequestRecord, RowId, SegmentContent } from '../store.ts'
 import type { ResolvedDelivery } from './delivery-ids.ts'
 import type { AttemptRow, DeliveryRows, FailureRow, FoundDelivery, PendingRow, ReplayLinks } from './delivery-rows.ts'
-import { groupBy } from './group-by.ts'
 import { messageFields, withOnly } from './message-content.ts'
 import { type MessageMatcher, messageMatcher } from './message-matcher.ts'
 import { firstRow, isWithin, lastRow, mayBeWithin, portions, ROWS_PER_PAGE, rowCursorOf, steps } from './paging.ts'

@@ -1,12 +1,12 @@
 // Reads one delivery in detail: its message, every request that was made for it, and the other messages of its last request.
 
 import { type AttemptDoc, requestsOf } from '../encoding/attempt-doc.ts'
+import { groupBy } from '../encoding/group-by.ts'
 import { isTrue } from '../encoding/sql.ts'
 import type { DeliveryDetail, GatheredPart, Part, RequestRecord, RowId } from '../store.ts'
 import { lastReasonOf } from './deliveries.ts'
 import { type ResolvedDelivery, resolveDeliveryIds } from './delivery-ids.ts'
 import type { DeliveryRows, ReplayLinks } from './delivery-rows.ts'
-import { groupBy } from './group-by.ts'
 import { messageFields, withOnly } from './message-content.ts'
 import { readSegment, readSegments, segmentsOf } from './segment-rows.ts'
 import { waitsOf } from './waiting-for.ts'

@@ -2,12 +2,12 @@
 // sent to, with the reason.
 
 import { FINGERPRINT_WORDS } from '../encoding/fingerprint.ts'
+import { groupBy } from '../encoding/group-by.ts'
 import { quarantineOf } from '../encoding/quarantine-routes.ts'
 import { candidates, fingerprintAt, indexOfFingerprint, indexOfKey } from '../encoding/segment-keys.ts'
 import { owedIndexes, type Routes } from '../encoding/stored-parts.ts'
 import type { FilterRule, MessageFilter, MessageTrail, Page, PageRequest, RowId, SkipReason, StoredMessage } from '../store.ts'
 import type { RowAndIndex } from './delivery-ids.ts'
-import { groupBy } from './group-by.ts'
 import { matches, withOnly } from './message-content.ts'
 import { deliveryStates } from './message-lists/delivery-states.ts'
 import type { FoundKey, MessageRows, RepeatRow } from './message-rows.ts'

@@ -1,13 +1,13 @@
 // For which message a pending delivery waits, if its messages are delivered in order. Of a purged message nothing is shown.
 
 import type { OrderKey } from '../../model/order/order-key.ts'
+import { groupBy } from '../encoding/group-by.ts'
 import { orderKeyOf } from '../encoding/order-key-hash.ts'
 import type { KeyRow } from '../order-keys/key-rows.ts'
 import { keyTextIn, textsOf } from '../order-keys/key-text.ts'
 import type { RowId, SegmentContent, WaitingFor } from '../store.ts'
 import type { ResolvedDelivery } from './delivery-ids.ts'
 import type { DeliveryRows } from './delivery-rows.ts'
-import { groupBy } from './group-by.ts'
 import { messageFields } from './message-content.ts'
 import { readSegments } from './segment-rows.ts'
 

@@ -1,9 +1,9 @@
 // Reads the keys of an ordered destination that wait or are held, oldest first, with their heads.
 // The text of a key is read from a message. Of a purged message nothing is shown.
 
+import { groupBy } from '../encoding/group-by.ts'
 import { lastReasons } from '../history/deliveries.ts'
 import type { DeliveryRows } from '../history/delivery-rows.ts'
-import { groupBy } from '../history/group-by.ts'
 import { messageFields } from '../history/message-content.ts'
 import { rowCursorOf } from '../history/paging.ts'
 import { eachMessage } from '../history/waiting-for.ts'

@@ -1,6 +1,6 @@
 // The part of the quarantine's port that is the same for both adapters, and the lists of messages in quarantine, with their content.
 
-import { groupBy } from '../history/group-by.ts'
+import { groupBy } from '../encoding/group-by.ts'
 import { withOnly } from '../history/message-content.ts'
 import { rowCursorOf } from '../history/paging.ts'
 import { readSegments } from '../history/segment-rows.ts'

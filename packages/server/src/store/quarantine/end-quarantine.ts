@@ -1,9 +1,9 @@
 // Ends the quarantine of messages, in one transaction. Under the lock of a segment, the row of a message exists until its quarantine ends.
 // So a message is released or deleted once, however many nodes try, and a crash leaves it either in quarantine or with its deliveries.
 
+import { groupBy } from '../encoding/group-by.ts'
 import { type QuarantineOutcome, withOutcome } from '../encoding/quarantine-routes.ts'
 import type { Routes } from '../encoding/stored-parts.ts'
-import { groupBy } from '../history/group-by.ts'
 import { MESSAGES_PER_SHIPMENT } from '../replays/replay-budget.ts'
 import type { OwedAgain } from '../replays/replay-rows.ts'
 import type { ReleasedMessage, Routing, RowId } from '../store.ts'

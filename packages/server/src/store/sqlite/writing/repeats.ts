@@ -4,8 +4,8 @@
 // per message.
 
 import { digestOf, FINGERPRINT_WORDS } from '../../encoding/fingerprint.ts'
+import { groupBy } from '../../encoding/group-by.ts'
 import { KEY_WORDS } from '../../encoding/segment-keys.ts'
-import { groupBy } from '../../history/group-by.ts'
 import type { Duplicates } from '../keys/duplicates.ts'
 import type { Rows } from '../schema/rows.ts'
 
