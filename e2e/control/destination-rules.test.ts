@@ -121,6 +121,16 @@ const DRAFTS: Record<string, Partial<Draft>[]> = {
   numbers: [0, 1, 1_000, 1_001, 1.5, -1]
     .flatMap((value) => [{ batchSize: value }, { maxInFlight: value }])
     .concat([0, 1, 5_242_880, 5_242_881].map((batchBytes) => ({ batchBytes })) as never),
+  order: [
+    { orderBy: 'none', orderPath: '..' },
+    ...(['user', 'source'] as const).map((orderBy) => ({ orderBy })),
+    ...['context.groupId', ' properties.a.b ', 'userId', 'user', '', '.', 'context.', 'context..a', `properties.${'x'.repeat(489)}`].map(
+      (orderPath) => ({ orderBy: 'path' as const, orderPath }),
+    ),
+    { orderBy: 'path', orderPath: `properties.${'x'.repeat(490)}` },
+    { orderBy: 'user', orderOnFailure: 'hold' },
+    ...[99, 100, 1_000_000, 1_000_001, 100.5].map((orderMaxWaiting) => ({ orderBy: 'user' as const, orderMaxWaiting })),
+  ],
   durations: [
     ...['0 s', '60 s', '60001 ms'].map((linger) => ({ linger })),
     ...['99 ms', '100 ms', '5 s', '5001 ms'].map((timeout) => ({ timeout })),

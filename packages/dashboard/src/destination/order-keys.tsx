@@ -25,7 +25,8 @@ export function OrderKeys({ destination: { id }, mayEdit }: { destination: Desti
   const retry = useChange('POST /api/destinations/{id}/order/retry')
   const { data } = order
   if (data === undefined) return null
-  if (data.data.length === 0) return data.keylessMessages === 0 ? null : <Keyless count={data.keylessMessages} />
+  const keyless = data.keylessMessages > 0 && <Keyless count={data.keylessMessages} />
+  if (data.data.length === 0) return keyless
   const act = async (): Promise<void> => {
     if (asked === null || asked.of.key === null) return
     const { messageId } = asked.of.head
@@ -39,47 +40,49 @@ export function OrderKeys({ destination: { id }, mayEdit }: { destination: Desti
     await order.refetch()
   }
   return (
-    <Paper withBorder p="sm" mb="md">
-      <Title order={2} size="h5">
-        Keys that wait
-      </Title>
-      <Text size="sm" c="dimmed" mb="xs">
-        {plural(data.waitingKeys, 'key')} waiting, {data.heldKeys} held, {plural(data.waitingMessages, 'message')} behind them. Oldest
-        first.
-      </Text>
-      <Stack gap="xs" component="ul" m={0} p={0} style={{ listStyle: 'none' }}>
-        {data.data.map((key) => (
-          <KeyRow
-            key={key.head.deliveryId}
-            of={key}
-            mayEdit={mayEdit && key.key !== null}
-            onAsk={(action) => setAsked({ action, of: key })}
-          />
-        ))}
-      </Stack>
-      {data.next !== null && (
-        <Text size="sm" c="dimmed" mt="xs">
-          The oldest {SHOWN} are shown. The command `switchyard destinations order` lists all.
+    <>
+      <Paper withBorder p="sm" mb="md">
+        <Title order={2} size="h5">
+          Keys that wait
+        </Title>
+        <Text size="sm" c="dimmed" mb="xs">
+          {plural(data.waitingKeys, 'key')} waiting, {data.heldKeys} held, {plural(data.waitingMessages, 'message')} behind them. Oldest
+          first.
         </Text>
-      )}
-      {data.keylessMessages > 0 && <Keyless count={data.keylessMessages} />}
-      <ConfirmDialog
-        opened={asked !== null}
-        onClose={() => setAsked(null)}
-        title={asked?.action === 'skip' ? 'Skip this message?' : 'Retry this message now?'}
-        verb={asked?.action === 'skip' ? 'Skip' : 'Retry'}
-        color={asked?.action === 'skip' ? 'red' : 'blue'}
-        onConfirm={act}
-      >
-        <Text size="sm">{asked === null ? '' : consequence(asked.action, asked.of)}</Text>
-      </ConfirmDialog>
-    </Paper>
+        <Stack gap="xs" component="ul" m={0} p={0} style={{ listStyle: 'none' }}>
+          {data.data.map((key) => (
+            <KeyRow
+              key={key.head.deliveryId}
+              of={key}
+              mayEdit={mayEdit && key.key !== null}
+              onAsk={(action) => setAsked({ action, of: key })}
+            />
+          ))}
+        </Stack>
+        {data.next !== null && (
+          <Text size="sm" c="dimmed" mt="xs">
+            The oldest {SHOWN} are shown. The command `switchyard destinations order` lists all.
+          </Text>
+        )}
+        <ConfirmDialog
+          opened={asked !== null}
+          onClose={() => setAsked(null)}
+          title={asked?.action === 'skip' ? 'Skip this message?' : 'Retry this message now?'}
+          verb={asked?.action === 'skip' ? 'Skip' : 'Retry'}
+          color={asked?.action === 'skip' ? 'red' : 'blue'}
+          onConfirm={act}
+        >
+          <Text size="sm">{asked === null ? '' : consequence(asked.action, asked.of)}</Text>
+        </ConfirmDialog>
+      </Paper>
+      {keyless}
+    </>
   )
 }
 
 function Keyless({ count }: { count: number }) {
   return (
-    <Alert color="orange" variant="light" mt="xs" mb="md" title={`${plural(count, 'message')} without a key`}>
+    <Alert color="blue" variant="light" mb="md" title={`${plural(count, 'message')} without a key`}>
       In the last 24 hours, {plural(count, 'message')} had no value to be ordered by, or one that is empty, an object, an array, or longer
       than 1 KB. They are sent without waiting for others.
     </Alert>
@@ -100,7 +103,7 @@ function KeyRow({ of, mayEdit, onAsk }: { of: Key; mayEdit: boolean; onAsk: (act
       </Group>
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
         Since {new Date(since).toLocaleString()}, {plural(waiting, 'message')} {state === 'held' ? 'held behind' : 'waiting for'}{' '}
-        <Anchor component={Link} href={`/deliveries/${head.deliveryId}`} size="sm">
+        <Anchor component={Link} href={`/deliveries/${head.deliveryId}`} size="sm" underline="always">
           {head.messageId ?? 'a deleted message'}
         </Anchor>
         {`, ${plural(head.attempts, 'attempt')}. ${head.reasonSentence ?? ''}`}

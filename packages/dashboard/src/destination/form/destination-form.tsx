@@ -12,6 +12,7 @@ import { BAD } from '../status-view.tsx'
 import { type Draft, isChanged, messageAtField, type Problems } from './draft.ts'
 import type { FieldState, FieldsProps, FormSection, KindForm } from './field-state.ts'
 import { FilterFields, filterNote } from './filter-fields.tsx'
+import { isOrderUsed, OrderFields, orderNote } from './order-fields.tsx'
 import { DeliveryFields, deliveryNote, isRetryUsed, RetryFields, retryNote } from './retry-fields.tsx'
 
 export interface FormProps<Edited extends Draft> {
@@ -38,6 +39,7 @@ function commonSections({ descriptions }: Pick<KindForm<Draft>, 'descriptions'>,
       note: deliveryNote,
       Fields: (props) => <DeliveryFields {...props} descriptions={descriptions} />,
     },
+    { name: 'order', title: 'Order', fields: /^order/, note: orderNote, isUsed: isOrderUsed, Fields: OrderFields },
     {
       name: 'retries',
       title: 'Retries and dead letters',

@@ -7,6 +7,7 @@ import type { Operations } from '../../api/types.ts'
 import { capitalized } from '../../text/format.ts'
 import type { Destination } from '../kind.ts'
 import { parseDuration, writeDuration } from './durations.ts'
+import { type OrderDraft, orderDraftOf, orderOf, orderProblems } from './order-draft.ts'
 import type { RetryTimes } from './retry-schedule.ts'
 import {
   aliasesProblem,
@@ -24,7 +25,7 @@ import {
 export type NewDestination = Operations['POST /api/destinations']['body']
 export type DestinationChange = Operations['PATCH /api/destinations/{id}']['body']
 
-export interface Draft {
+export interface Draft extends OrderDraft {
   name: string
   aliases: string[]
   enabled: boolean
@@ -82,7 +83,7 @@ function asTheyAre<T extends Pick<Draft, AsTheyAre>>(from: T): Pick<T, AsTheyAre
 
 type Settings = Pick<
   Destination,
-  AsTheyAre | 'batch' | 'timeoutMs' | 'retry' | 'maxInFlight' | 'filter' | 'conditionalFilters' | 'subscribe'
+  AsTheyAre | 'batch' | 'timeoutMs' | 'retry' | 'maxInFlight' | 'order' | 'filter' | 'conditionalFilters' | 'subscribe'
 >
 
 /** With the defaults of the service. */
@@ -105,6 +106,7 @@ export function newDraft(timeoutMs: number): Draft {
     },
     deadLetter: null,
     maxInFlight: FIELDS.maxInFlight.default,
+    order: FIELDS.order.default,
     historical: FIELDS.historical.default,
     includeViolations: FIELDS.includeViolations.default,
     filter: {},
@@ -114,9 +116,10 @@ export function newDraft(timeoutMs: number): Draft {
 }
 
 export function draftOf(settings: Settings): Draft {
-  const { batch, timeoutMs, retry, maxInFlight, filter, conditionalFilters, subscribe } = settings
+  const { batch, timeoutMs, retry, maxInFlight, order, filter, conditionalFilters, subscribe } = settings
   return {
     ...asTheyAre(settings),
+    ...orderDraftOf(order),
     batchSize: batch.size,
     batchBytes: batch.bytes,
     linger: writeDuration(batch.lingerMs),
@@ -161,6 +164,7 @@ export function problemsOf(draft: Draft, own: readonly Noted[], timeoutMs: Range
     ...own,
     ...numbers,
     ...durations,
+    ...orderProblems(draft),
     ['retry.retryStatuses', statusesProblem(draft.retryStatuses)],
     ['retry.failStatuses', statusesProblem(draft.failStatuses, draft.retryStatuses)],
     ['filter.events.allow', eventsProblem(draft.eventsAllow)],
@@ -200,6 +204,7 @@ export function settingsOf(draft: Draft) {
     timeoutMs: parseDuration(draft.timeout) ?? 0,
     retry: retryOf(draft),
     maxInFlight: draft.maxInFlight ?? 1,
+    order: orderOf(draft),
     filter: { types: { allow: typesAllow, deny: typesDeny }, events: { allow: eventsAllow, deny: eventsDeny } },
     conditionalFilters: (draft.conditionalFilters.trim() === ''
       ? []
@@ -210,8 +215,8 @@ export function settingsOf(draft: Draft) {
 
 /** The body that creates a destination, without the settings of its kind and without settings that are null by default. */
 export function newSettingsOf(draft: Draft): NewDestination {
-  const { subscribe, deadLetter, ...settings } = settingsOf(draft)
-  return { ...settings, ...withoutNull({ subscribe, deadLetter }) }
+  const { subscribe, deadLetter, order, ...settings } = settingsOf(draft)
+  return { ...settings, ...withoutNull({ subscribe, deadLetter, order }) }
 }
 
 export function withoutNull<T extends object>(fields: T): { [Name in keyof T]?: NonNullable<T[Name]> } {
@@ -238,6 +243,10 @@ const SHOWN_FIELDS = new Set<string>([
   ...Object.values(DURATIONS),
   'name',
   'deadLetter',
+  'order',
+  'order.by',
+  'order.onFailure',
+  'order.maxWaiting',
   'historical',
   'includeViolations',
   'subscribe',

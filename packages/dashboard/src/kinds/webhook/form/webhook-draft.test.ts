@@ -121,7 +121,7 @@ test('another server needs the secrets again: what is write-only has to be enter
 
 test('the settings beyond the classic webhook are sent only if they are used', () => {
   const classic = createBodyOf(good())
-  for (const field of ['subscribe', 'deadLetter', 'auth', 'tls', 'secrets', 'request', 'transformation'])
+  for (const field of ['subscribe', 'deadLetter', 'order', 'auth', 'tls', 'secrets', 'request', 'transformation'])
     assert.ok(!(field in classic), field)
   assert.equal(createBodyOf(good({ subscribe: ' type = "track" ' })).subscribe, 'type = "track"')
   assert.deepEqual(patchBodyOf(SAVED, { ...webhookDraftOf(SAVED), retryInitial: '1 s', failStatuses: ['503'] }), {
@@ -133,6 +133,22 @@ test('the settings beyond the classic webhook are sent only if they are used', (
   })
   assert.deepEqual(retryTimesOf(webhookDraftOf(SAVED)), { windowMs: 14_400_000, initialMs: 5_000, maxMs: 600_000, factor: 2 })
   assert.equal(retryTimesOf({ ...webhookDraftOf(SAVED), retryMax: '1 s' }), null)
+})
+
+test('the order: every choice is sent as the whole setting, and null turns it off', () => {
+  const order = { by: 'user', onFailure: 'skip', maxWaiting: 10_000 } as const
+  assert.deepEqual(createBodyOf(good({ orderBy: 'user' })).order, order)
+  assert.deepEqual(createBodyOf(good({ orderBy: 'path', orderPath: ' context.groupId ' })).order, { ...order, by: 'context.groupId' })
+  const saved: Webhook = { ...SAVED, order: { by: 'properties.orderId', onFailure: 'hold', maxWaiting: 500 } }
+  const draft = webhookDraftOf(saved)
+  assert.deepEqual([draft.orderBy, draft.orderPath, patchBodyOf(saved, draft)], ['path', 'properties.orderId', null])
+  assert.deepEqual(patchBodyOf(saved, { ...draft, orderBy: 'source' }), { order: { ...saved.order, by: 'source' } })
+  assert.deepEqual(patchBodyOf(saved, { ...draft, orderBy: 'none' }), { order: null })
+  const fields = (changes: Partial<WebhookDraft>): string[] => [...webhookProblems(good(changes)).keys()]
+  assert.deepEqual(fields({ orderBy: 'path', orderMaxWaiting: 99 }), ['order.by', 'order.maxWaiting'])
+  assert.deepEqual(fields({ orderBy: 'path', orderPath: 'context..groupId' }), ['order.by'])
+  assert.deepEqual(fields({ orderBy: 'none', orderPath: '..', orderMaxWaiting: null }), [])
+  for (const field of ['order', 'order.by', 'order.onFailure', 'order.maxWaiting']) assert.equal(webhookFieldOf(field, draft), field)
 })
 
 test('reports each problem at its field', () => {
