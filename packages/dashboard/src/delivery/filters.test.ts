@@ -17,7 +17,7 @@ test('failures are grouped by cause by default', () => {
   ]
   assert.deepEqual(
     views.map((search) => of(search).view),
-    ['list', 'causes', 'causes', 'list', 'causes', 'list', 'list'],
+    ['causes', 'causes', 'causes', 'list', 'causes', 'list', 'list'],
   )
   assert.equal(of('state=failed&user=u-1').view, 'list')
   assert.equal(of('state=failed&event=Seen&view=causes').view, 'list')

@@ -50,7 +50,8 @@ export function filtersOf(params: Params): Filters {
     to: within === undefined ? isoTime(text('to')) : undefined,
   }
   const requested = oneOf(['list', 'causes'] as const, text('view'))
-  const isOfFailures = isFailure(state) && reason === undefined
+  // What failed is shown first, because that is what somebody looks for.
+  const isOfFailures = (state === undefined || isFailure(state)) && reason === undefined
   return { ...filters, view: canGroup(filters) ? (requested ?? (isOfFailures ? 'causes' : 'list')) : 'list' }
 }
 

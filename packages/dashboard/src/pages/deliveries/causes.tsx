@@ -186,7 +186,7 @@ function NoCauses({ filters }: { filters: Filters }) {
   return (
     <Empty
       title={isNarrowed ? 'No failures match the filters' : `No ${state ?? 'failed'} deliveries`}
-      link={{ to: '/deliveries', label: 'Show all deliveries', isLight: true }}
+      link={{ to: '/deliveries?view=list', label: 'Show all deliveries', isLight: true }}
     >
       {isNarrowed
         ? 'Choose another time range or destination.'

@@ -29,6 +29,7 @@ export default function DeliveriesPage() {
   const { mayEdit } = useSession()
   const { nameOf, isKnown, destinations } = useDestinationNames()
   const [body, setBody] = useState<ReplayBody | null>(null)
+  const cursor = usePageCursor(key)
   const [selection, select, clearSelection] = useSelection(key)
   const all = replayOf(filters, asOf)
   return (
@@ -53,7 +54,7 @@ export default function DeliveriesPage() {
           aria-label="View"
           size="xs"
           value={filters.view}
-          onChange={(view) => changeSearch({ view })}
+          onChange={(view) => changeSearch({ view, page: null })}
           data={[
             { value: 'causes', label: 'Failures by cause' },
             { value: 'list', label: 'List' },
@@ -70,7 +71,9 @@ export default function DeliveriesPage() {
         <Causes filters={filters} asOf={asOf} nameOf={nameOf} isKnown={isKnown} onReplay={mayEdit ? setBody : undefined} />
       ) : (
         <DeliveryList
+          key={key}
           query={listQuery(filters, asOf)}
+          cursor={cursor}
           nameOf={nameOf}
           selection={selection}
           onSelect={select}
@@ -88,6 +91,18 @@ export default function DeliveriesPage() {
       <ReplayDialog body={body} onClose={() => setBody(null)} nameOf={nameOf} />
     </Page>
   )
+}
+
+/** The cursor of the page of the list, which is in the address. It belongs to the list with this key: another list begins with its first page. */
+function usePageCursor(key: string): string | null {
+  const [params] = useSearchState()
+  const shownKey = useRef(key)
+  const isOfList = shownKey.current === key
+  useEffect(() => {
+    if (!isOfList && params.has('page')) changeSearch({ page: null }, { replace: true })
+    shownKey.current = key
+  }, [key])
+  return isOfList ? params.get('page') : null
 }
 
 /** The selected deliveries, which are in the address too. They belong to the list with this key: another list clears them. */
@@ -138,7 +153,7 @@ function SelectionBar({ selection, mayEdit, onClear, onReplay }: SelectionBarPro
 function NoDeliveries({ filters }: { filters: Filters }) {
   if (isNarrowed(filters))
     return (
-      <Empty title="No deliveries match the filters" link={{ to: '/deliveries', label: 'Show all deliveries', isLight: true }}>
+      <Empty title="No deliveries match the filters" link={{ to: '/deliveries?view=list', label: 'Show all deliveries', isLight: true }}>
         Remove a filter or choose another time range. Deliveries are deleted after the retention period (SWITCHYARD_RETENTION_DAYS).
       </Empty>
     )

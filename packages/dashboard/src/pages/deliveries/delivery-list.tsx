@@ -1,173 +1,167 @@
-// The list of deliveries, of any length: only visible rows are rendered, and only the pages near them are in memory (row-pages.ts). The
-// window scrolls rather than a box in it, as usual on a phone.
+// The list of deliveries, a page of rows at a time. The cursor of a page is in the address, so a page is found again after a look at a delivery.
 
-import { Checkbox, Group, Skeleton, Text } from '@mantine/core'
-import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type KeyboardEvent, type MouseEvent, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react'
-import { type ApiProblem, call, type Schemas } from '../../api/client.ts'
+import { Checkbox, Group, Text } from '@mantine/core'
+import { type KeyboardEvent, type MouseEvent, useEffect, useRef } from 'react'
+import type { Schemas } from '../../api/client.ts'
+import { useApi, usePersistentProblem } from '../../api/queries.ts'
 import { ticked } from '../../components/inputs.tsx'
 import { ErrorAlert, Loading } from '../../components/page.tsx'
 import { useIsNarrow } from '../../components/responsive-table.tsx'
-import { Countdown, Note, SmallButton, SmallNote, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
+import { Countdown, Note, SecondaryButton, SmallNote, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
 import type { ListQuery } from '../../delivery/filters.ts'
 import { exactCount, plural } from '../../text/format.ts'
 import { reasonSentence } from '../../text/reasons.ts'
+import { changeSearch } from '../../url/url-state.ts'
 import styles from './list.module.css'
-import { RowPages } from './row-pages.ts'
 import type { Selection } from './selection.ts'
 
 export type Delivery = Schemas['Delivery']
 
-const PAGE_ROWS = 500
-const ROW_PX = 44
-const CARD_PX = 92
-/** How often the list is refreshed while its start is visible. */
+export const PAGE_ROWS = 50
+/** How often the first page is refreshed. */
 const REFRESH_MS = 5_000
+/** A page reads a limited number of deliveries, none of which may match. This many such pages in a row are skipped by themselves. */
+const MAX_EMPTY_PAGES = 40
 
 export interface DeliveryListProps {
   query: ListQuery
+  /** Of the page that is shown; null for the first one. */
+  cursor: string | null
   nameOf: (destinationId: string) => string
   selection: Selection
   onSelect: (ids: readonly string[], isOn: boolean) => void
   empty: React.ReactNode
 }
 
-export function DeliveryList(props: DeliveryListProps) {
-  const key = JSON.stringify(props.query)
-  const [pages, setPages] = useState<RowPages<Delivery> | null>(null)
+export function DeliveryList({ query, cursor, nameOf, selection, onSelect, empty }: DeliveryListProps) {
+  const asked = useApi('GET /api/deliveries', {
+    query: { ...query, limit: PAGE_ROWS, cursor: cursor ?? undefined },
+    keep: true,
+    // Only the first page, because new deliveries are added at its start, and rows must not move while they are selected.
+    ...(cursor === null && selection.size === 0 ? { everyMs: REFRESH_MS } : {}),
+  })
+  const { data, refetch, isPlaceholderData } = asked
+  const problem = usePersistentProblem(asked, cursor ?? '')
+  const rows = data?.data ?? []
+  const next = data?.next ?? null
+  // The cursor of the previous page, by that of a page. Not known of the page that the address began with.
+  const previous = useRef(new Map<string, string | null>())
+  const empties = useRef(0)
+  const go = (to: string | null, isReplacing = false): void => {
+    if (to !== null && !previous.current.has(to))
+      previous.current.set(to, isReplacing ? (previous.current.get(cursor ?? '') ?? null) : cursor)
+    changeSearch({ page: to }, { replace: isReplacing })
+    if (!isReplacing) window.scrollTo(0, 0)
+  }
+  const isSkipped = data !== undefined && !isPlaceholderData && rows.length === 0 && next !== null && empties.current < MAX_EMPTY_PAGES
   useEffect(() => {
-    const query = JSON.parse(key) as ListQuery
-    const made = new RowPages<Delivery>({
-      keep: 1,
-      load: (cursor, signal) => call('GET /api/deliveries', { query: { ...query, limit: PAGE_ROWS, cursor: cursor ?? undefined }, signal }),
-    })
-    setPages(made)
-    made.show(0, 30)
-    return () => made.close()
-  }, [key])
-  return pages === null ? <Loading lines={8} /> : <Shown key={key} {...props} pages={pages} />
-}
-
-type ShownProps = DeliveryListProps & { pages: RowPages<Delivery> }
-
-function Shown({ empty, ...list }: ShownProps) {
-  const { pages, selection } = list
-  useSyncExternalStore(pages.subscribe, pages.version)
-  useRefresh(pages, selection.size === 0)
-  if (pages.count === 0 && pages.problem === null && pages.isEnd) return <>{empty}</>
-  if (pages.count === 0 && pages.problem !== null)
-    return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.resume()} />
-  if (pages.count === 0 && !pages.hasStarted) return <Loading lines={8} />
+    if (rows.length > 0) empties.current = 0
+    else if (isSkipped) {
+      empties.current++
+      go(next, true)
+    }
+  }, [isSkipped, next, rows.length])
+  if (problem !== null && rows.length === 0) return <ErrorAlert problem={problem} onRetry={() => void refetch()} />
+  if (data === undefined || isSkipped) return <Loading lines={8} />
+  if (rows.length === 0 && next === null && cursor === null) return <>{empty}</>
+  const before = cursor === null ? undefined : previous.current.get(cursor)
   return (
-    <div className={styles.whole}>
-      <Rows {...list} />
-      <Group justify="center" py="md" mih={56}>
-        <Footer pages={pages} />
+    <div aria-busy={isPlaceholderData}>
+      {rows.length > 0 && <Rows rows={rows} nameOf={nameOf} selection={selection} onSelect={onSelect} />}
+      <Group justify="space-between" py="md" gap="xs">
+        <Note role="status">
+          {rows.length === 0
+            ? 'No more matches found yet.'
+            : cursor === null && next === null
+              ? plural(rows.length, 'delivery')
+              : `${plural(rows.length, 'delivery')} on this page`}
+        </Note>
+        {(cursor !== null || next !== null) && (
+          <Group gap="xs">
+            <SecondaryButton disabled={cursor === null} onClick={() => go(null)}>
+              First page
+            </SecondaryButton>
+            <SecondaryButton disabled={before === undefined} onClick={() => go(before ?? null)}>
+              Previous
+            </SecondaryButton>
+            <SecondaryButton disabled={next === null} loading={isPlaceholderData} onClick={() => go(next)}>
+              Next
+            </SecondaryButton>
+          </Group>
+        )}
       </Group>
     </div>
   )
 }
 
-/** New deliveries are added at the start, so the list is refreshed only there: rows must not move while somebody reads further down. */
-function useRefresh(pages: RowPages<Delivery>, isOn: boolean): void {
-  useEffect(() => {
-    if (!isOn) return undefined
-    const timer = setInterval(() => {
-      if (!document.hidden && pages.hasStarted && !pages.isLoading && pages.problem === null && window.scrollY < 200) void pages.refresh()
-    }, REFRESH_MS)
-    return () => clearInterval(timer)
-  }, [pages, isOn])
+interface RowsProps extends Pick<DeliveryListProps, 'nameOf' | 'selection' | 'onSelect'> {
+  rows: readonly Delivery[]
 }
 
-function Rows({ pages, nameOf, selection, onSelect }: Omit<ShownProps, 'empty'>) {
+function Rows({ rows, nameOf, selection, onSelect }: RowsProps) {
   const isNarrow = useIsNarrow()
-  const height = isNarrow ? CARD_PX : ROW_PX
-  const box = useRef<HTMLDivElement>(null)
-  const [top, setTop] = useState(0)
-  // The position of the list on the page changes when the filters above it wrap.
-  useLayoutEffect(() => {
-    const at = box.current === null ? 0 : Math.round(box.current.getBoundingClientRect().top + window.scrollY)
-    if (at !== top) setTop(at)
-  })
-  const rows = useWindowVirtualizer({ count: pages.count, estimateSize: () => height, overscan: 12, scrollMargin: top })
-  useEffect(() => rows.measure(), [height])
-  const drawn = rows.getVirtualItems()
-  const [first, last] = [drawn[0]?.index ?? 0, drawn.at(-1)?.index ?? 30]
-  useEffect(() => pages.show(first, last), [pages, first, last])
-  const { select, step } = useSteps(pages, onSelect, (index) => rows.scrollToIndex(index))
+  const { select, step } = useSteps(rows, onSelect)
   return (
-    <div role="table" aria-label="Deliveries" aria-rowcount={pages.isEnd ? pages.count + 1 : -1}>
-      <Head visible={pages.rowsBetween(first, last).map(({ id }) => id)} isNarrow={isNarrow} selection={selection} onSelect={onSelect} />
-      <div ref={box} role="rowgroup" className={styles.list} style={{ height: rows.getTotalSize() }}>
-        {drawn.map(({ index, start }) => {
-          const row = pages.rowAt(index)
-          return (
-            <div
-              key={index}
-              role="row"
-              aria-rowindex={index + 2}
-              className={styles.row}
-              style={{ transform: `translateY(${start - top}px)` }}
-              data-selected={row !== undefined && selection.has(row.id) ? true : undefined}
-            >
-              {row === undefined ? (
-                <div role="cell" style={{ gridColumn: '1 / -1', gridRow: '1 / -1' }}>
-                  <Skeleton height={14} aria-label="Loading" />
-                </div>
-              ) : (
-                <Cells row={row} index={index} nameOf={nameOf} isSelected={selection.has(row.id)} onSelect={select} onStep={step} />
-              )}
-            </div>
-          )
-        })}
+    <div role="table" aria-label="Deliveries" aria-rowcount={rows.length + 1}>
+      <Head ids={rows.map(({ id }) => id)} isNarrow={isNarrow} selection={selection} onSelect={onSelect} />
+      <div role="rowgroup">
+        {rows.map((row, index) => (
+          <div
+            key={row.id}
+            role="row"
+            aria-rowindex={index + 2}
+            className={styles.row}
+            data-selected={selection.has(row.id) ? true : undefined}
+          >
+            <Cells row={row} index={index} nameOf={nameOf} isSelected={selection.has(row.id)} onSelect={select} onStep={step} />
+          </div>
+        ))}
       </div>
     </div>
   )
 }
 
 /** Selects single rows or ranges, and moves between rows with the arrow keys. */
-function useSteps(pages: RowPages<Delivery>, onSelect: DeliveryListProps['onSelect'], scrollTo: (index: number) => void) {
+function useSteps(rows: readonly Delivery[], onSelect: DeliveryListProps['onSelect']) {
   const anchor = useRef<number | null>(null)
   const select = (index: number, isOn: boolean, isRange: boolean): void => {
     const from = isRange && anchor.current !== null ? anchor.current : index
     anchor.current = index
     onSelect(
-      pages.rowsBetween(Math.min(from, index), Math.max(from, index)).map(({ id }) => id),
+      rows.slice(Math.min(from, index), Math.max(from, index) + 1).map(({ id }) => id),
       isOn,
     )
   }
   const step = (event: KeyboardEvent, index: number): void => {
     const to = event.key === 'ArrowDown' ? index + 1 : event.key === 'ArrowUp' ? index - 1 : null
-    if (to === null || to < 0 || to >= pages.count) return
+    if (to === null || to < 0 || to >= rows.length) return
     event.preventDefault()
     if (event.shiftKey) {
       anchor.current ??= index
       select(to, true, true)
     }
-    scrollTo(to)
-    // The row may be rendered only after the scroll.
-    requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`select-${to}`)?.focus({ preventScroll: true })))
+    document.getElementById(`select-${to}`)?.focus()
   }
   return { select, step }
 }
 
 interface HeadProps extends Pick<DeliveryListProps, 'selection' | 'onSelect'> {
-  /** The ids of the visible deliveries. */
-  visible: readonly string[]
+  /** The ids of the deliveries on the page. */
+  ids: readonly string[]
   isNarrow: boolean
 }
 
-function Head({ visible, isNarrow, selection, onSelect }: HeadProps) {
-  const isAll = visible.length > 0 && visible.every((id) => selection.has(id))
+function Head({ ids, isNarrow, selection, onSelect }: HeadProps) {
+  const isAll = ids.length > 0 && ids.every((id) => selection.has(id))
   return (
     <div role="rowgroup" style={{ display: 'contents' }}>
       <div role="row" className={styles.head} aria-rowindex={1}>
         <div role="columnheader">
           <Checkbox
-            aria-label="Select visible deliveries"
-            label={isNarrow ? 'Select visible deliveries' : undefined}
-            indeterminate={!isAll && visible.some((id) => selection.has(id))}
-            {...ticked(isAll, (isOn) => onSelect(visible, isOn))}
+            aria-label="Select all on this page"
+            label={isNarrow ? 'Select all on this page' : undefined}
+            indeterminate={!isAll && ids.some((id) => selection.has(id))}
+            {...ticked(isAll, (isOn) => onSelect(ids, isOn))}
           />
         </div>
         <div role="columnheader">Message</div>
@@ -180,22 +174,6 @@ function Head({ visible, isNarrow, selection, onSelect }: HeadProps) {
         <div role="columnheader">Time</div>
       </div>
     </div>
-  )
-}
-
-function Footer({ pages }: { pages: RowPages<Delivery> }) {
-  if (pages.problem !== null) return <ErrorAlert problem={pages.problem as ApiProblem} onRetry={() => pages.resume()} />
-  if (pages.isWaiting)
-    return (
-      <>
-        <Note>No more matches found yet.</Note>
-        <SmallButton onClick={() => pages.resume()}>Search older deliveries</SmallButton>
-      </>
-    )
-  return (
-    <Note role="status">
-      {pages.isEnd ? plural(pages.count, 'delivery') : `${exactCount(pages.count)} deliveries loaded, scroll for more`}
-    </Note>
   )
 }
 

@@ -217,7 +217,9 @@ interface LineProps {
 
 function Owed({ line, ...props }: LineProps) {
   const { destinationId, name, owed } = line
-  return <Number value={owed} href={deliveriesAddress({ destinationId })} label={`Owed to ${name ?? destinationId}`} {...props} />
+  return (
+    <Number value={owed} href={deliveriesAddress({ destinationId, view: 'list' })} label={`Owed to ${name ?? destinationId}`} {...props} />
+  )
 }
 
 function StateNumber({ line, state, ...props }: LineProps & { state: LedgerState }) {
