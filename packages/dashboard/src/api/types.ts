@@ -164,6 +164,12 @@ export interface Operations {
     body: undefined
     answer: { pending: number }
   }
+  /** Show where lakes in folders can be */
+  'GET /api/warehouse/folder': {
+    query: Record<string, never>
+    body: undefined
+    answer: { url: string | null }
+  }
   /** Test the settings of a warehouse before it is created */
   'POST /api/warehouse/check': {
     query: Record<string, never>

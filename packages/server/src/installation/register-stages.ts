@@ -100,6 +100,7 @@ function registerControlApi(app: FastifyInstance, service: Service) {
     warehouseInstaller: work.warehouseInstaller,
     queries: work.queries,
     checkUrl: (url) => (url.startsWith('file:') ? folderProblem(url, lakeFolder(config)) : null),
+    lakeFolder: lakeFolder(config),
     live: observer.live,
     flushStats: () => observer.flushStats(),
     flushEvents: () => observer.flushEvents(),

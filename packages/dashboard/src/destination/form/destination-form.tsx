@@ -22,8 +22,8 @@ export interface FormProps<Edited extends Draft> {
   /** The saved settings, or the defaults for a new destination. */
   initial: Edited
   isReadOnly: boolean
-  /** More parts of the form, above its sections. */
-  children?: (draft: Edited) => ReactNode
+  /** More parts of the form, above its sections. `attempt` runs something with a draft that has no problems, and shows its errors as those of saving. */
+  children?: (draft: Edited, attempt: (run: () => Promise<unknown>) => Promise<void>) => ReactNode
   /** Rejects with the error of the API. */
   onSave: (draft: Edited) => Promise<unknown>
 }
@@ -54,11 +54,11 @@ function commonSections({ descriptions }: Pick<KindForm<Draft>, 'descriptions'>,
 export function DestinationForm<Edited extends Draft>(props: FormProps<Edited>) {
   const { form, id, isReadOnly, children } = props
   const isNew = id === null
-  const { draft, state, problems, isDirty, wasSubmitted, apiError, isBusy, open, setOpen, isInvalid, element, sections, submit, discard } =
+  const { draft, state, problems, isDirty, wasSubmitted, apiError, isBusy, open, setOpen, isInvalid, element, sections, attempt, discard } =
     useForm(props)
   const fields = { draft, state }
   return (
-    <Form ref={element} onSubmit={submit} aria-label={isNew ? 'New destination' : 'Settings'}>
+    <Form ref={element} onSubmit={() => attempt(() => props.onSave(draft))} aria-label={isNew ? 'New destination' : 'Settings'}>
       <Stack gap="lg" maw={860}>
         <Paper withBorder p="md">
           <Stack>
@@ -87,7 +87,7 @@ export function DestinationForm<Edited extends Draft>(props: FormProps<Edited>) 
             </Stack>
           </Paper>
         )}
-        {children?.(draft)}
+        {children?.(draft, attempt)}
         <Accordion multiple value={open} onChange={setOpen} order={2} variant="separated" chevronPosition="left">
           {sections.map(({ name, title, note, Fields }) => (
             <Section key={name} value={name} title={title} note={note(draft)} isInvalid={isInvalid(name)}>
@@ -100,34 +100,48 @@ export function DestinationForm<Edited extends Draft>(props: FormProps<Edited>) 
             {apiError.message}
           </Alert>
         )}
-        {isReadOnly ? (
-          <Note>Changing these settings requires the editor or admin role, and access to all sources of the destination.</Note>
-        ) : (
-          <Group>
-            <Button type="submit" loading={isBusy} disabled={!isNew && !isDirty}>
-              {isNew ? 'Create destination' : 'Save changes'}
-            </Button>
-            {!isNew && isDirty && <SecondaryButton onClick={discard}>Discard changes</SecondaryButton>}
-            <Text size="sm" c={wasSubmitted && problems.size > 0 ? BAD : 'dimmed'} role="status">
-              {wasSubmitted && problems.size > 0
-                ? `${problems.size === 1 ? '1 field has an error' : `${problems.size} fields have errors`}.`
-                : !isNew && isDirty
-                  ? 'Unsaved changes.'
-                  : ''}
-            </Text>
-          </Group>
-        )}
+        <SaveBar {...{ isNew, isReadOnly, isBusy, isDirty, discard }} problemCount={wasSubmitted ? problems.size : 0} />
       </Stack>
     </Form>
   )
 }
 
+interface SaveBarProps {
+  isNew: boolean
+  isReadOnly: boolean
+  isBusy: boolean
+  isDirty: boolean
+  /** Of the fields with problems that are shown. */
+  problemCount: number
+  discard: () => void
+}
+
+function SaveBar({ isNew, isReadOnly, isBusy, isDirty, problemCount, discard }: SaveBarProps) {
+  if (isReadOnly)
+    return <Note>Changing these settings requires the editor or admin role, and access to all sources of the destination.</Note>
+  return (
+    <Group>
+      <Button type="submit" loading={isBusy} disabled={!isNew && !isDirty}>
+        {isNew ? 'Create destination' : 'Save changes'}
+      </Button>
+      {!isNew && isDirty && <SecondaryButton onClick={discard}>Discard changes</SecondaryButton>}
+      <Text size="sm" c={problemCount > 0 ? BAD : 'dimmed'} role="status">
+        {problemCount > 0
+          ? `${problemCount === 1 ? '1 field has an error' : `${problemCount} fields have errors`}.`
+          : !isNew && isDirty
+            ? 'Unsaved changes.'
+            : ''}
+      </Text>
+    </Group>
+  )
+}
+
 /** The draft, what is wrong with it and which sections are open. */
-function useForm<Edited extends Draft>({ form, id, initial, isReadOnly, onSave }: FormProps<Edited>) {
+function useForm<Edited extends Draft>({ form, id, initial, isReadOnly }: FormProps<Edited>) {
   const [draft, setDraft] = useState(initial)
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set())
   const [wasSubmitted, setSubmitted] = useState(false)
-  const [apiError, setApiError] = useState<{ field: string | null; message: string } | null>(null)
+  const [apiError, setApiError] = useState<ShownError | null>(null)
   const [isBusy, setBusy] = useState(false)
   const [sections] = useState(() => [...form.sections, ...(commonSections(form, id) as unknown as FormSection<Edited>[])])
   const [open, setOpen] = useState<string[]>(() =>
@@ -162,19 +176,18 @@ function useForm<Edited extends Draft>({ form, id, initial, isReadOnly, onSave }
     // Waits until the fields and their problems are rendered.
     setTimeout(() => element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus(), 250)
   }
-  const submit = async (): Promise<void> => {
+  const attempt = async (run: () => Promise<unknown>): Promise<void> => {
     setSubmitted(true)
     if (problems.size > 0) return reveal([...problems.keys()])
     setBusy(true)
     setApiError(null)
     try {
-      await onSave(draft)
+      await run()
       untouched()
     } catch (error) {
-      const { message, field } = error instanceof ApiProblem ? error : { message: (error as Error).message, field: null }
-      const formField = field === null ? null : form.fieldOf(field, draft)
-      setApiError({ field: formField, message: formField === null ? message : messageAtField(field, message) })
-      if (formField !== null) reveal([formField])
+      const shown = shownError(form, draft, error)
+      setApiError(shown)
+      if (shown.field !== null) reveal([shown.field])
     } finally {
       setBusy(false)
     }
@@ -184,11 +197,21 @@ function useForm<Edited extends Draft>({ form, id, initial, isReadOnly, onSave }
     untouched()
     setApiError(null)
   }
-  const isInvalid = (name: string): boolean => {
-    const fields = sections.find((section) => section.name === name)?.fields
-    return fields !== undefined && [...problems.keys(), apiError?.field ?? ''].some((field) => fields.test(field))
-  }
-  return { draft, state, problems, isDirty, wasSubmitted, apiError, isBusy, open, setOpen, isInvalid, element, sections, submit, discard }
+  const wrong = [...problems.keys(), apiError?.field ?? '']
+  const isInvalid = (name: string): boolean => sections.some((each) => each.name === name && wrong.some((field) => each.fields.test(field)))
+  return { draft, state, problems, isDirty, wasSubmitted, apiError, isBusy, open, setOpen, isInvalid, element, sections, attempt, discard }
+}
+
+interface ShownError {
+  /** The field of the form at which it is shown; null for none. */
+  field: string | null
+  message: string
+}
+
+function shownError<Edited extends Draft>(form: KindForm<Edited>, draft: Edited, error: unknown): ShownError {
+  const { message, field } = error instanceof ApiProblem ? error : { message: (error as Error).message, field: null }
+  const formField = field === null ? null : form.fieldOf(field, draft)
+  return { field: formField, message: formField === null ? message : messageAtField(field, message) }
 }
 
 /** Whether a new destination is enabled and paused. */

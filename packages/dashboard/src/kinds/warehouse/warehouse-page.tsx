@@ -4,15 +4,18 @@ import { Alert, Button, Stack, Table, Text } from '@mantine/core'
 import { useApi, useChange } from '../../api/queries.ts'
 import { Empty, Loaded } from '../../components/page.tsx'
 import { Note } from '../../components/styled.tsx'
+import { SettingsTab } from '../../destination/form/settings-tab.tsx'
 import { DestinationFrame } from '../../destination/frame.tsx'
 import type { DestinationOf } from '../../destination/kind.ts'
 import { type Sent, TestAttempts } from '../../destination/test-panel.tsx'
 import { useMayEdit } from '../../session/session.tsx'
+import { WAREHOUSE_FORM } from './form/warehouse-form.tsx'
 import { WAREHOUSE_SUMMARY, WarehouseAttempt } from './summary.tsx'
 
 type Warehouse = DestinationOf<'warehouse'>
 
 export default function WarehousePage({ destination }: { destination: Warehouse }) {
+  const mayEdit = useMayEdit(destination)
   return (
     <DestinationFrame
       destination={destination}
@@ -21,8 +24,15 @@ export default function WarehousePage({ destination }: { destination: Warehouse 
         about: 'Connects to the warehouse, and creates and drops a table named _switchyard_test.',
         outcome: (sent) => <Outcome sent={sent} />,
       }}
-      tabs={{ tables: <Tables destination={destination} /> }}
-      settings={<Place destination={destination} />}
+      tabs={{
+        tables: (
+          <Stack>
+            <Place destination={destination} />
+            <Tables destination={destination} />
+          </Stack>
+        ),
+      }}
+      settings={<SettingsTab destination={destination} formOf={() => WAREHOUSE_FORM} mayEdit={mayEdit} />}
     />
   )
 }

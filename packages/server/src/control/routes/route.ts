@@ -136,6 +136,8 @@ export interface ControlParts {
   privacy: Privacy
   /** Returns why no attempt would be allowed to connect to a URL, as the end of a sentence that starts with the field; null if it is allowed. */
   checkUrl?: ((url: string) => string | null) | undefined
+  /** The folder below which lakes in folders must be; null if there is none. */
+  lakeFolder?: string | null | undefined
   checkCode?: CheckCode | undefined
   /** Routing: to which destinations the messages of a batch are sent, and why not to the others. */
   route?: ((configuration: Configuration, sourceId: string, content: SegmentContent) => Routing) | undefined

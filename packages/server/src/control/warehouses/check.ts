@@ -1,6 +1,7 @@
 // Tests the settings of a warehouse that is not created yet, and shows the tables that the newest messages of its sources would make. Whoever may create the
 // destination may test it, and both accept the same settings. Nothing is stored, except the entry in the audit log.
 
+import { pathToFileURL } from 'node:url'
 import { array, boolean, type Infer, integer, invalidField, nullable, object, string } from '../../api/schema.ts'
 import { retryOf } from '../../destinations/settings/retry-settings.ts'
 import { hiddenPlace } from '../../destinations/warehouse/place.ts'
@@ -59,8 +60,18 @@ const ANSWER = object(
 )
 
 export function warehouseCheckRoutes(parts: ControlParts): Route[] {
-  const { store, clock, delivery, checkUrl = () => null } = parts
+  const { store, clock, delivery, checkUrl = () => null, lakeFolder = null } = parts
   return [
+    route('GET', '/warehouse/folder', {
+      summary: 'Show where lakes in folders can be',
+      access: { role: 'editor', sources: 'none' },
+      answer: object({
+        url: nullable(
+          string({ description: 'The folder below which they must be; null if `SWITCHYARD_LAKE_DIR` is not set, and must be.' }),
+        ),
+      }),
+      handle: () => ({ url: lakeFolder === null ? null : pathToFileURL(lakeFolder).href }),
+    }),
     route('POST', '/warehouse/check', {
       summary: 'Test the settings of a warehouse before it is created',
       description:

@@ -1,0 +1,110 @@
+// Warehouses in the dashboard: a lake in a folder and tables in PostgreSQL are tested before they are created, and errors are shown at their fields.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import type { Service } from '../system/service.ts'
+import { track } from '../system/service.ts'
+import { startWithLake } from '../warehouse/system.ts'
+import { NARROW, startBrowser, type Tab, type TestBrowser, WIDE } from './browser.ts'
+
+let browser: TestBrowser
+let service: Service
+let database: PostgresServer
+let tab: Tab
+
+before(async () => {
+  ;[browser, { service }, database] = await Promise.all([startBrowser(), startWithLake(), PostgresServer.start()])
+  const admin = await database.client()
+  await admin.query('CREATE DATABASE wizard')
+  await admin.query("CREATE ROLE reader LOGIN PASSWORD 'pass-of-reader'")
+  await admin.end()
+  await service.send([
+    ...Array.from({ length: 5 }, (_, at) => track(`m${at}`, { event: 'Order Completed', properties: { total: at + 0.5, paid: true } })),
+    { type: 'identify', userId: 'ada', messageId: 'i1', traits: { plan: 'pro' } },
+  ])
+  tab = await browser.open(service)
+})
+after(async () => {
+  await browser?.[Symbol.asyncDispose]()
+  await service?.[Symbol.asyncDispose]()
+  await database?.dispose()
+})
+
+const field = (name: string) => tab.page.getByRole('textbox', { name, exact: true })
+const click = (name: string) => tab.page.getByRole('button', { name, exact: true }).click()
+
+async function isClean(): Promise<void> {
+  for (const [width, theme] of [
+    [WIDE, 'light'],
+    [NARROW, 'dark'],
+  ] as const) {
+    await tab.look(width, theme)
+    assert.deepEqual(await tab.overflowing(), [])
+    assert.deepEqual(await tab.accessibility(), [])
+  }
+  await tab.look(WIDE, 'light')
+}
+
+test('a lake in a folder: tested before it is created, with the tables of the newest messages', async () => {
+  await tab.visit('/destinations/new?type=warehouse')
+  await click('Test connection')
+  await tab.page.getByText('Test passed: tables can be written').waitFor({ timeout: 60_000 })
+  await tab.page.getByText('From the newest 6 messages.').waitFor()
+  await tab.page.getByRole('button', { name: /default\.order_completed/ }).click()
+  await tab.page.getByRole('row', { name: 'total double 0.5' }).waitFor()
+  await isClean()
+  assert.equal((await service.api<{ data: unknown[] }>('/destinations')).data.length, 0, 'nothing is created yet')
+
+  await field('Folder').fill('/somewhere/else')
+  assert.equal(await tab.page.getByText('Test passed').count(), 0, 'the result of other settings is not shown')
+  tab.expected.push(/400/)
+  await click('Test connection')
+  await tab.page.getByText(/Must be below file:\/\/.*, the folder of lakes/).waitFor()
+  assert.equal(await field('Folder').getAttribute('aria-invalid'), 'true')
+  await tab.visit('/destinations/new?type=warehouse')
+  await click('Create destination')
+  await tab.page.getByRole('heading', { name: 'Lake', level: 1 }).waitFor()
+  const [created] = (await service.api<{ data: { warehouse: { url: string } }[] }>('/destinations')).data
+  assert.match(created?.warehouse.url ?? '', /^file:.*\/lake\/main$/)
+})
+
+test('PostgreSQL: a missing permission is named, and the password is kept when other settings change', async () => {
+  const { hostname, port } = new URL(database.url('wizard'))
+  await tab.visit('/destinations/new?type=warehouse')
+  await tab.page.getByRole('radio', { name: 'PostgreSQL' }).check()
+  await click('Test connection')
+  await tab.page.getByText('Enter the host name of the server.').waitFor()
+  await field('Name').fill('Tables')
+  await field('Host').fill(`postgres://reader:pass-of-reader@${hostname}:${port}/wizard`)
+  assert.deepEqual(
+    [await field('Host').inputValue(), await field('Database').inputValue()],
+    [hostname, 'wizard'],
+    'a pasted URL fills the fields',
+  )
+  await click('Test connection')
+  await tab.page.getByText('Test failed').waitFor({ timeout: 60_000 })
+  await tab.page
+    .getByText(/permission/)
+    .first()
+    .waitFor()
+  await tab.page.getByText('✗ Create schema: failed').waitFor()
+  await isClean()
+
+  await field('Host').fill(database.url('wizard'))
+  await click('Test connection')
+  await tab.page.getByText(/Test passed: tables can be written \(PostgreSQL \d+/).waitFor({ timeout: 60_000 })
+  await click('Create destination')
+  await tab.page.getByRole('heading', { name: 'Tables', level: 1 }).waitFor()
+  await tab.page.getByRole('tab', { name: 'Settings' }).click()
+  await tab.page.getByRole('button', { name: /^Loads/ }).click()
+  await field('Every').fill('5 min')
+  await click('Save changes')
+  await tab.page.getByText('Saved.').waitFor()
+  const { data } = await service.api<{ data: { id: string; name: string; load: { everyMs: number } }[] }>('/destinations')
+  const tables = data.find(({ name }) => name === 'Tables')
+  assert.equal(tables?.load.everyMs, 300_000)
+  const { success } = await service.api<{ success: boolean }>(`/destinations/${tables?.id}/test`, { method: 'POST', body: {} })
+  assert.ok(success, 'the password is still known')
+  tab.check()
+})
