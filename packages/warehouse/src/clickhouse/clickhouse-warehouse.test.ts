@@ -1,37 +1,28 @@
 // The engine of ClickHouse, in ClickHouse: chdb is its engine as a Python library, and fixtures/clickhouse-server.py puts its HTTP interface in front of it.
-// Without chdb (`pip install chdb`) only what is sent is tested.
+// Without chdb (`npm run setup:stores`) only what is sent is tested.
 
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
 import { createWarehouse } from '../engines.ts'
 import { message, OWNER, TestLoads } from '../fixtures/messages.ts'
+import { missing, type RealStore, startClickHouse } from '../fixtures/real-stores.ts'
 import type { ClickHouseSettings, Progress, Warehouse } from '../warehouse.ts'
 import { ClickHouseHttp } from './clickhouse-http.ts'
 
-const hasChdb = spawnSync('python3', ['-c', 'import chdb']).status === 0
-const skip = !hasChdb && 'the Python package chdb is not installed (pip install chdb)'
-let server: ChildProcess | undefined
+const skip = missing('clickhouse')
+let server: RealStore | undefined
 let url = ''
 
 before(async () => {
-  if (!hasChdb) return
-  const program = join(import.meta.dirname, '../fixtures/clickhouse-server.py')
-  server = spawn('python3', [program, process.execPath], { stdio: ['ignore', 'pipe', 'inherit'] })
-  for await (const line of createInterface({ input: server.stdout as NodeJS.ReadableStream })) {
-    url = `http://127.0.0.1:${line}`
-    return
-  }
+  if (skip !== false) return
+  server = await startClickHouse()
+  url = server.url
 })
 
-after(() => {
-  server?.kill('SIGKILL')
-})
+after(() => server?.[Symbol.asyncDispose]())
 
 function settings(database: string, about: Partial<ClickHouseSettings> = {}): ClickHouseSettings {
   return { engine: 'clickhouse', url, database, user: 'loader', password: 'secret', ...about }

@@ -13,6 +13,8 @@ const PERMISSIONS: Record<string, string> = {
 }
 const CODES: Record<string, [WarehouseError['code'], string]> = {
   InvalidAccessKeyId: ['credentials_refused', 'The store does not know the access key.'],
+  // As versitygw says it, with status 404.
+  XAdminUserNotFound: ['credentials_refused', 'The store does not know the access key.'],
   SignatureDoesNotMatch: ['credentials_refused', 'The secret access key is wrong.'],
   RequestTimeTooSkewed: ['credentials_refused', 'The clock of this machine differs from that of the store. Correct the clock.'],
   ExpiredToken: ['credentials_refused', 'The access key has expired.'],

@@ -188,6 +188,8 @@ test('what is wrong is said in a sentence, without the key', async () => {
   assert.match(await problemOf({ secretAccessKey: 'wrong' }), /^credentials_refused: .*The secret access key is wrong/)
   assert.match(await problemOf({ accessKeyId: 'OTHER' }), /^credentials_refused: .*does not know the access key/)
   assert.match(await problemOf({ url: 's3://missing/x' }), /^not_found: .*The bucket does not exist/)
+  store.refuse = () => failure(404, 'XAdminUserNotFound')
+  assert.match(await problemOf({}), /^credentials_refused: .*does not know the access key/)
   store.refuse = (method) => (method === 'PUT' ? failure(403, 'AccessDenied') : undefined)
   assert.match(await problemOf({}), /^permission_missing: .*lacks the permission s3:PutObject/)
   store.refuse = (method) => (method === 'DELETE' ? failure(403, 'AccessDenied') : undefined)

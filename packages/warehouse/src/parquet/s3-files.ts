@@ -173,7 +173,7 @@ export class S3Files implements LakeFiles {
       try {
         const answer = await this.#once(sent)
         const { status } = answer
-        const isExpected = status < 300 || status === 412 || status === 409 || (status === 404 && !isBucketMissing(sent, answer))
+        const isExpected = status < 300 || status === 412 || status === 409 || (status === 404 && isObjectMissing(sent, answer))
         if (isExpected) return answer
         if (attempt === ATTEMPTS || (status < 500 && status !== 429 && status !== 408)) throw s3Problem(sent.method, answer, this.place)
       } catch (error) {
@@ -215,9 +215,9 @@ function bucketUrl(bucket: string, { endpoint, region = 'us-east-1', pathStyle =
   return url
 }
 
-/** HEAD has no body that would say what is missing. */
-function isBucketMissing({ method, path }: Sent, { body }: HttpAnswer): boolean {
-  return path === undefined || (method !== 'HEAD' && textOf(body.toString(), 'Code') === 'NoSuchBucket')
+/** Some stores answer with status 404 also if the bucket, or the user of the access key, does not exist. HEAD has no body that would say what is missing. */
+function isObjectMissing({ method, path }: Sent, { body }: HttpAnswer): boolean {
+  return path !== undefined && (method === 'HEAD' || ['', 'NoSuchKey', 'NotFound'].includes(textOf(body.toString(), 'Code')))
 }
 
 function isTransient(error: unknown): boolean {

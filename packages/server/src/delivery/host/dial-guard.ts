@@ -16,7 +16,7 @@ export class AddressRefused extends Error {
   readonly reason = 'address_refused'
 
   constructor(what: string) {
-    super(`${what} is not allowed: integrations may only connect to public addresses and to those that the configuration allows`)
+    super(`${what} is not allowed: connections may only go to public addresses and to those that the configuration allows`)
   }
 }
 
