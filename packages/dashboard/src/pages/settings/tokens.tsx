@@ -12,7 +12,7 @@ import { Empty } from '../../components/page.tsx'
 import { LoadedTable } from '../../components/responsive-table.tsx'
 import { DangerButton, LongText, Note, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { ADMIN_ONLY, NeedsAdmin } from '../../session/needs-role.tsx'
-import { useCommand, useSession } from '../../session/session.tsx'
+import { useSession } from '../../session/session.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { scopeText } from './scope-text.ts'
 
@@ -24,7 +24,6 @@ const ROLES: readonly Token['role'][] = ['viewer', 'editor', 'admin']
 const EXPIRIES = ['7', '30', '90', '365'].map((days) => ({ value: days, label: `In ${days} days` }))
 
 export default function Tokens() {
-  const command = useCommand()
   const { isAdmin, actor } = useSession()
   const names = useNames()
   const isPerson = actor.type === 'person'
@@ -37,8 +36,13 @@ export default function Tokens() {
         <Note maw={640}>
           {isPerson
             ? 'Your tokens for programs and for the command line. A token does at most what you may do, and works only while you have access.'
-            : 'Create a separate token for each program. The audit log shows who used which, and each can be revoked on its own.'}{' '}
-          On your own computer, <Code>{command} login</Code> creates one.
+            : 'Create a separate token for each program. The audit log shows who used which, and each can be revoked on its own.'}
+          {isPerson && (
+            <>
+              {' '}
+              On your own computer, <Code>switchyard login --host {location.origin}</Code> creates one.
+            </>
+          )}
         </Note>
         <Button size="sm" disabled={!mayCreate} title={mayCreate ? undefined : ADMIN_ONLY} onClick={() => change({ new: '1' })}>
           Create token
@@ -69,7 +73,7 @@ export default function Tokens() {
           { label: 'Role', cell: ({ role }) => role, isShort: true },
           { label: 'Sources', cell: ({ sources }) => <LongText span>{scopeText(sources, names.sources)}</LongText> },
           { label: 'Expires', cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} relative />) },
-          { label: 'Created', cell: ({ createdAt }) => (createdAt === null ? 'set by SWITCHYARD_ADMIN_TOKEN' : <Time at={createdAt} />) },
+          { label: 'Created', cell: ({ createdAt }) => (createdAt === null ? 'first start, or SWITCHYARD_ADMIN_TOKEN' : <Time at={createdAt} />) },
           { label: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} relative />) },
           {
             label: 'Audit log',
