@@ -103,8 +103,10 @@ const STAGE_TYPES: Record<string, RegExp[]> = {
     catalog,
     /^server\/delivery\/(delivery|sender\/http\/dial-check|sender\/transforming\/transformer)\.ts$/,
     /^server\/observe\/live\.ts$/,
+    /^server\/replaying\/archive-feed\.ts$/,
     /^server\/alerts\/(alerts|incidents|rules\/rule)\.ts$/,
   ],
+  replaying: [/^server\/ingest\/privacy\/privacy\.ts$/],
   alerts: [/^server\/ingest\/events\.ts$/],
   observe: [/^server\/(delivery\/events|ingest)\/events\.ts$/],
 }

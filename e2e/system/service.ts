@@ -255,6 +255,8 @@ async function startIn(place: Place, options: ServiceOptions): Promise<Service> 
     env: {
       SWITCHYARD_PORT: '0',
       ...storeEnv,
+      // With SQLite this is the default.
+      ...(place.store === undefined ? {} : { SWITCHYARD_LAKE_DIR: join(folder, 'lake') }),
       SWITCHYARD_LOG: level,
       ...(token === null ? {} : { SWITCHYARD_ADMIN_TOKEN: token }),
       ...env,

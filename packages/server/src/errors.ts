@@ -152,6 +152,8 @@ export const API_ERRORS = {
     'Another destination of the same source has the same name and URL, or the same name and integration, so every message would be sent twice.',
   ],
   already_loaded: [409, 'The messages are in the tables of the warehouse already. Loading them again would add each row a second time.'],
+  no_archive: [409, 'The destination keeps no archive. Only warehouses with the engine `parquet` do.'],
+  archive_unreadable: [409, 'The archive of the lake cannot be read.'],
   sql_busy: [503, 'Too many queries are running. Try again in a few seconds.'],
   not_installed: [409, 'The destination needs a package that is not installed on this server. Install it first.'],
   name_taken: [409, 'The name is already in use, and the request has uniqueName=true. Choose another name.'],

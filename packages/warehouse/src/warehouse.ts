@@ -253,7 +253,7 @@ export interface Upkeep {
 }
 
 export interface ArchiveQuery {
-  schema: SourceSchema
+  schema: Pick<SourceSchema, 'name'>
   /** `received_at` in milliseconds, `afterMs` included and `beforeMs` not. */
   afterMs: number
   beforeMs: number
@@ -262,8 +262,8 @@ export interface ArchiveQuery {
 }
 
 export interface ArchivePage {
-  /** JSON texts, ordered by day and file. */
-  messages: { id: string; receivedAtMs: number; text: string }[]
+  /** JSON texts, ordered by when they were received. `cursor` continues after the message. */
+  messages: { id: string; receivedAtMs: number; text: string; cursor: string }[]
   /** Continues after this page, also after a restart and after a merge; null at the end. */
   cursor: string | null
 }
@@ -277,7 +277,9 @@ export interface Warehouse {
   /** Merges small files of past days, removes days that are not kept and files that no manifest names. Does nothing for `postgres` and `clickhouse`, except keepDays. */
   upkeep(upkeep: Upkeep, signal?: AbortSignal): Promise<Progress>
   /** Null if the engine keeps no archive. */
-  readArchive: ((query: ArchiveQuery, cursor: string | null, limit: number) => Promise<ArchivePage>) | null
+  readArchive: ((query: ArchiveQuery, cursor: string | null, limit: number, maxCharacters?: number) => Promise<ArchivePage>) | null
+  /** How many messages the files of this time have, which may be more than those that fit. Null if the engine keeps no archive. */
+  archiveSize: ((query: ArchiveQuery) => Promise<number>) | null
   close(): Promise<void>
 }
 

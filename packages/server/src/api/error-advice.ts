@@ -47,6 +47,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
     'The change points the destination to another server (scheme, host or port), and stored secrets are only sent to the servers they were given for. Send the secrets that are listed in `fields` in the same request, or set them to null.',
   invalid_field: 'Correct the field that is named in `field`. The message says which values are valid.',
   already_loaded: 'Replay only deliveries to the warehouse that failed or expired, or select another destination.',
+  no_archive: 'GET /api/destinations lists all destinations with their engines.',
+  archive_unreadable: 'The message says why. Test the destination of the lake with POST /api/destinations/{id}/test.',
   not_installed: 'For a warehouse, run `switchyard warehouse install` on the machine of the service, or call POST /api/warehouse/install.',
   not_a_lake: 'GET /api/destinations lists all destinations. Lakes in buckets and other engines are queried with their own tools.',
   sql_invalid: 'The message says what is wrong, and line and column where. Tables are listed by GET /api/sql/tables.',

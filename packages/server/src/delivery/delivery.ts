@@ -4,6 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../destinations/kinds.ts'
 import type { RequestAbout, RequestBuilder } from '../destinations/port/kind.ts'
+import type { ArchiveAnswer, ArchiveRequest } from '../destinations/warehouse/archive-page.ts'
 import { outboundBytes } from '../outbound/merged-size.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type {
@@ -40,6 +41,7 @@ import { builtMessage } from './sender/loaded-messages.ts'
 import { ThreadTransformer } from './sender/transforming/thread-transformer.ts'
 import { requestRecord, type UnitOutcome } from './shipments/part-record.ts'
 import { keepUp } from './supervision/loading/keep-up.ts'
+import { readArchive } from './supervision/loading/read-archive.ts'
 import { type SentOnce, sendOnce } from './supervision/send-once.ts'
 import type { Senders } from './supervision/senders.ts'
 
@@ -307,6 +309,11 @@ export class Delivery {
   /** Does a part of the upkeep of a warehouse, in a process of its own. Rejects if it could not be done. */
   upkeep(destination: Destination, cursor: string | null): Promise<UpkeepAnswer> {
     return keepUp(this.#options.senders, destination, cursor, this.#once(destination))
+  }
+
+  /** Reads a page of the archive of a lake. Rejects with ArchiveProblem. */
+  archive(destination: Destination, request: ArchiveRequest): Promise<ArchiveAnswer> {
+    return readArchive(this.#options.senders, destination, request, this.#once(destination))
   }
 
   #once(destination: Destination): { startedAtMs: number; onBug: (text: string) => void } {

@@ -7,6 +7,7 @@ import { ThreadTransformer } from '../delivery/sender/transforming/thread-transf
 import { WarehouseUpkeep } from '../delivery/supervision/loading/warehouse-upkeep.ts'
 import { BacklogLimit } from '../ingest/limits/backlog-limit.ts'
 import type { Log } from '../logging/log.ts'
+import { ArchiveFeed } from '../replaying/archive-feed.ts'
 import { ReplayRunner } from '../replaying/replay-runner.ts'
 import { routeMessages } from '../routing/route-messages.ts'
 import { INTEGRATION_STATE } from '../store/port/integration-state.ts'
@@ -22,14 +23,21 @@ export type BackgroundWork = ReturnType<typeof createBackgroundWork>
 
 /** `url` is the address that the service listens on, once it does. */
 export function createBackgroundWork(
-  { store, path, clock, delivery, observer, pacing }: ServiceCore,
+  { store, path, clock, delivery, observer, pacing, privacy }: ServiceCore,
   config: Config,
   log: Log,
   url: () => string,
 ) {
+  const archives = new ArchiveFeed({
+    store,
+    read: (lake, request) => delivery.archive(lake, request),
+    route: routeMessages,
+    privacy,
+  })
   const replays = new ReplayRunner({
     store: store.replays,
     clock,
+    archives,
     onError(err) {
       // The store reports by itself that it is unavailable.
       if (!(err instanceof StoreUnavailable)) log.error({ err }, 'a step of a replay job failed and will be retried')
@@ -69,6 +77,7 @@ export function createBackgroundWork(
   retention.unref()
   return {
     replays,
+    archives,
     alerts,
     upkeep,
     retention,

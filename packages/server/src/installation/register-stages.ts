@@ -107,6 +107,7 @@ function registerControlApi(app: FastifyInstance, service: Service) {
     flushViolations: () => observer.flushViolations(),
     planFaults: (planId) => plans.faults(planId),
     replays: work.replays,
+    archives: work.archives,
     upkeep: work.upkeep,
     alerts: work.alerts,
     access,

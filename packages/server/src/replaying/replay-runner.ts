@@ -7,11 +7,14 @@ import { randomUUID } from 'node:crypto'
 import type { Page, ReplayJob, ReplayStore } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
 import { backgroundTimer, type SetTimer } from '../timing/timers.ts'
+import type { ArchiveFeed } from './archive-feed.ts'
 
 export interface ReplayRunnerDeps {
   store: Pick<ReplayStore, 'list' | 'step'>
   clock: Pick<Clock, 'scheduleMs'>
   setTimer?: SetTimer
+  /** Reads the archives of lakes. */
+  archives?: Pick<ArchiveFeed, 'take' | 'forget'> | undefined
   /** Called with each error. The failed step is retried. */
   onError?: (error: unknown) => void
 }
@@ -25,6 +28,8 @@ const NO_LIMIT = 1_000
 const MAX_WAITING = 500
 /** With a rate, the limit is the rate times the longest duration of an attempt, so that a destination that recovers is not flooded. */
 const WAITING_SECONDS = 5
+/** Fewer than a step may replay, because some are skipped. */
+const ARCHIVED_PER_STEP = 250
 const LIST_EVERY_MS = 10_000
 /** How often to check whether another runner still leads a job. */
 const CHECK_LEADER_MS = 2_000
@@ -37,6 +42,8 @@ const WINDOW_MS = 1_000
 
 interface Running {
   id: string
+  /** Set if the job has messages of an archive: as of the last step. */
+  archived: ReplayJob | null
   /** The position after the last step of this runner. */
   position: number
   ratePerSecond: number | null
@@ -44,12 +51,15 @@ interface Running {
   nextAtMs: number
   blockedMs: number
   retryMs: number
+  /** How long to wait after the archive could not be read. */
+  problemMs: number
 }
 
 export class ReplayRunner {
   readonly #store: ReplayRunnerDeps['store']
   readonly #clock: ReplayRunnerDeps['clock']
   readonly #setTimer: SetTimer
+  readonly #archives: ReplayRunnerDeps['archives']
   readonly #onError: (error: unknown) => void
   readonly #jobs = new Map<string, Running>()
   readonly #name = randomUUID()
@@ -59,7 +69,8 @@ export class ReplayRunner {
   #again = false
   #cancelTimer: (() => void) | null = null
 
-  constructor({ store, clock, setTimer = backgroundTimer, onError = () => {} }: ReplayRunnerDeps) {
+  constructor({ store, clock, setTimer = backgroundTimer, archives, onError = () => {} }: ReplayRunnerDeps) {
+    this.#archives = archives
     this.#store = store
     this.#clock = clock
     this.#setTimer = setTimer
@@ -144,7 +155,9 @@ export class ReplayRunner {
     let cursor: string | null = null
     do {
       const page: Page<ReplayJob> = await this.#store.list({ state: 'running' }, { limit: 100, cursor })
-      for (const { id, position, ratePerSecond } of page.data) {
+      for (const job of page.data) {
+        const { id, position, ratePerSecond } = job
+        if (job.archive !== null && this.#archives === undefined) continue
         seen.add(id)
         const known = this.#jobs.get(id)
         if (known?.ratePerSecond === ratePerSecond) continue
@@ -152,17 +165,24 @@ export class ReplayRunner {
         const pace = ratePerSecond === null ? null : new Pace(ratePerSecond, nextAtMs, known?.pace ?? null)
         this.#jobs.set(id, {
           id,
+          archived: known?.archived ?? (job.archive === null ? null : job),
           position: known?.position ?? position,
           ratePerSecond,
           pace,
           nextAtMs,
           blockedMs: BLOCKED_MS,
           retryMs: RETRY_MS,
+          problemMs: RETRY_MS,
         })
       }
       cursor = page.next
     } while (cursor !== null)
-    for (const id of this.#jobs.keys()) if (!seen.has(id)) this.#jobs.delete(id)
+    for (const id of this.#jobs.keys()) if (!seen.has(id)) this.#forget(id)
+  }
+
+  #forget(id: string): void {
+    this.#jobs.delete(id)
+    this.#archives?.forget(id)
   }
 
   async #step(running: Running): Promise<void> {
@@ -174,7 +194,8 @@ export class ReplayRunner {
       return
     }
     const maxWaiting = ratePerSecond === null ? MAX_WAITING : Math.min(MAX_WAITING, ratePerSecond * WAITING_SECONDS)
-    const result = await this.#store.step({ id, position, limit, maxWaiting, runner: this.#name })
+    const archive = running.archived === null ? undefined : await this.#archives?.take(running.archived, Math.min(limit, ARCHIVED_PER_STEP))
+    const result = await this.#store.step({ id, position, limit, maxWaiting, runner: this.#name, archive })
     if (!result.ok && result.reason === 'led') {
       running.nextAtMs = this.#clock.scheduleMs() + CHECK_LEADER_MS
       return
@@ -182,11 +203,18 @@ export class ReplayRunner {
     // The job is at another position: another runner led it in the meantime. Its position is read again.
     if (!result.ok && result.reason === 'moved') this.#listAtMs = 0
     if (!result.ok || result.job.state !== 'running') {
-      this.#jobs.delete(id)
+      this.#forget(id)
       return
     }
     const nowMs = this.#clock.scheduleMs()
     running.position = result.job.position
+    if (running.archived !== null) running.archived = result.job
+    if (archive !== undefined && 'problem' in archive) {
+      running.nextAtMs = nowMs + running.problemMs
+      running.problemMs = Math.min(MAX_RETRY_MS, running.problemMs * 2)
+      return
+    }
+    running.problemMs = RETRY_MS
     // The rate was changed on another node, which wakes only its own runner.
     if (result.job.ratePerSecond !== ratePerSecond) this.#listAtMs = 0
     pace?.record(result.replayed, nowMs)

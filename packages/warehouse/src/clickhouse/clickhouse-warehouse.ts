@@ -45,6 +45,7 @@ const INSERT = {
 
 export class ClickHouseWarehouse implements Warehouse {
   readonly readArchive = null
+  readonly archiveSize = null
   readonly #settings: ClickHouseSettings
   readonly #http: ClickHouseHttp
   readonly #place: string

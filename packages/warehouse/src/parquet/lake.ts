@@ -112,8 +112,16 @@ export class ParquetLake implements Warehouse {
     })
   }
 
-  readonly readArchive = (query: ArchiveQuery, cursor: string | null, limit: number): Promise<ArchivePage> =>
-    this.#archive.read(`${query.schema.name}/${ARCHIVE_TABLE}`, query, cursor, limit)
+  readonly readArchive = (
+    query: ArchiveQuery,
+    cursor: string | null,
+    limit: number,
+    maxCharacters = Number.POSITIVE_INFINITY,
+  ): Promise<ArchivePage> =>
+    this.#told(() => this.#archive.read(`${query.schema.name}/${ARCHIVE_TABLE}`, query, cursor, limit, maxCharacters))
+
+  readonly archiveSize = (query: ArchiveQuery): Promise<number> =>
+    this.#told(() => this.#archive.size(`${query.schema.name}/${ARCHIVE_TABLE}`, query))
 
   async close(): Promise<void> {
     await this.#files.close?.()
@@ -132,11 +140,16 @@ export class ParquetLake implements Warehouse {
     const all = [...new Set([ARCHIVE_TABLE, ...Object.keys(LAYOUT), ...tables.map(({ table }) => table).sort()])]
     const at = cursor === null ? 0 : Math.max(0, all.indexOf(cursor))
     const table = all[at] as string
-    const { isDone, ...progress } = await work(table, `${name}/${table}`).catch((error: unknown) => {
+    const { isDone, ...progress } = await this.#told(() => work(table, `${name}/${table}`))
+    return { ...progress, cursor: isDone ? (all[at + 1] ?? null) : table }
+  }
+
+  /** Errors say what they mean for a lake. */
+  #told<T>(work: () => Promise<T>): Promise<T> {
+    return work().catch((error: unknown) => {
       const { code, message } = problemOf(error, this.#files.place)
       throw new WarehouseProblem(code, message, error)
     })
-    return { ...progress, cursor: isDone ? (all[at + 1] ?? null) : table }
   }
 
   async #attempt(table: string, write: () => Promise<Committed>, signal: AbortSignal | undefined): Promise<LoadedTable> {

@@ -179,6 +179,17 @@ export class ParquetReader {
     return found.map((row) => names.map((name) => cellOf(row[name])))
   }
 
+  /** The range of a column of times in a group, in milliseconds, as far as its statistics tell. */
+  times(group: number, name: string): { min: number; max: number } {
+    const chunk = this.metadata.row_groups[group]?.columns.find(({ meta_data }) => meta_data?.path_in_schema[0] === name)
+    const { min_value: min, max_value: max } = chunk?.meta_data?.statistics ?? {}
+    // The parser above makes milliseconds of the microseconds.
+    return {
+      min: typeof min === 'number' ? min : Number.NEGATIVE_INFINITY,
+      max: typeof max === 'number' ? max : Number.POSITIVE_INFINITY,
+    }
+  }
+
   /** Whether a group can have one of the values in a text column, as far as its statistics tell. */
   mayHave(group: number, name: string, values: readonly string[]): boolean {
     const chunk = this.metadata.row_groups[group]?.columns.find(({ meta_data }) => meta_data?.path_in_schema[0] === name)

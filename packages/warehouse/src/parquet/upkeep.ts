@@ -144,7 +144,7 @@ async function missingFiles(files: LakeFiles, folder: string, manifest: Manifest
   return manifest.files.filter(({ path }) => !present.has(path)).map((file) => ({ path: file.path, problem: missing(folder, file) }))
 }
 
-function missing(folder: string, { path, rows }: ManifestFile): WarehouseError {
+export function missing(folder: string, { path, rows }: ManifestFile): WarehouseError {
   return {
     code: 'file_missing',
     message: `${folder}/${path} is gone, although the manifest of the table names it. Its ${rows} rows are missing in queries. Restore the file from a backup, or remove its line from ${folder}/_manifest.json.`,

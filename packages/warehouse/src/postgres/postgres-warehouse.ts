@@ -39,6 +39,7 @@ const texts = { getTypeParser: () => (value: unknown) => value } as unknown as p
 
 export class PostgresWarehouse implements Warehouse {
   readonly readArchive = null
+  readonly archiveSize = null
   readonly #settings: PostgresSettings
   readonly #place: string
   readonly #tables = new Map<string, PostgresTables>()

@@ -15,6 +15,13 @@ export const SKIP_REASONS: Readonly<Record<keyof Job['skippedReasons'], string>>
   still_pending: 'still pending',
   message_gone: 'message no longer stored',
   destination_gone: 'destination deleted',
+  already_loaded: 'received when the warehouse existed already, so its rows are there',
+  user_suppressed: 'user suppressed',
+  user_deleted: 'user deleted since',
+  filtered: 'excluded by a filter of the destination',
+  integrations_disabled: 'excluded by the integrations of the message',
+  historical: 'about a time long before the message was received',
+  unreadable: 'not readable in the archive',
 }
 
 /** Whether the job may change without an action of a user. */

@@ -105,6 +105,11 @@ function Actions({ job }: { job: Job }) {
 function JobDetails({ job }: { job: Job }) {
   return (
     <>
+      {job.problem !== null && (
+        <Alert color="red" title="The archive cannot be read" role="alert">
+          {job.problem.message}
+        </Alert>
+      )}
       <Progress job={job} />
       {job.skipped > 0 && (
         <Stack gap="xs" component="section">
@@ -154,7 +159,7 @@ function Progress({ job }: { job: Job }) {
 }
 
 function Selection({ job }: { job: Job }) {
-  const { destinationId, states, reason, from, to, deliveryIds, createdAt, createdBy, finishedAt } = job
+  const { destinationId, states, reason, from, to, deliveryIds, createdAt, createdBy, finishedAt, archive, reachedAt } = job
   const { nameOf } = useDestinationNames()
   return (
     <Stack gap="sm" component="section">
@@ -169,6 +174,18 @@ function Selection({ job }: { job: Job }) {
               <ViewLink to={`/destinations/${encodeURIComponent(destinationId)}`}>{nameOf(destinationId)}</ViewLink>
             ),
           ],
+          [
+            'Archive of',
+            archive && (
+              <ViewLink to={`/destinations/${encodeURIComponent(archive.destinationId)}`}>{nameOf(archive.destinationId)}</ViewLink>
+            ),
+          ],
+          ['Received from', archive && <Time at={archive.after} />],
+          ['Received before', archive && <Time at={archive.before} />],
+          ['Source', archive?.sourceId && <Code>{archive.sourceId}</Code>],
+          ['Event', archive?.event],
+          ['User', archive?.userId],
+          ['Reached', reachedAt && <Time at={reachedAt} />],
           ['States', states?.join(', ')],
           ['Reason', reason === null ? null : <Code>{reason}</Code>],
           ['From', from === null ? null : <Time at={from} />],
@@ -194,8 +211,9 @@ function Selection({ job }: { job: Job }) {
   )
 }
 
-function statusText({ state, outcomes, total, done }: Job): string {
-  if (total === 0) return 'No deliveries matched.'
+function statusText(job: Job): string {
+  const { state, outcomes, total, done } = job
+  if (total === 0) return job.archive === null ? 'No deliveries matched.' : 'The archive has no messages of this time.'
   if (state === 'paused')
     return `No more deliveries are queued until you resume the job. ${outcomes.pending > 0 ? 'Deliveries queued earlier are still sent.' : ''}`
   if (state === 'cancelled') return `${exactCount(total - done)} were not replayed.`

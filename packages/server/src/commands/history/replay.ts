@@ -14,6 +14,7 @@ import { pause } from '../service/api.ts'
 const JOB: Argument = { name: 'REPLAY_ID', description: 'The id of the job, as listed by `switchyard replay list`.' }
 const STATES = ['failed', 'expired', 'delivered', 'cancelled']
 const SELECTION_FLAGS = ['destination', 'state', 'reason', 'from', 'to']
+const ARCHIVE_FLAGS = ['source', 'event', 'user']
 const POLL_MS = 300
 const OVER = new Set(['finished', 'cancelled'])
 const DEFAULT_TIMEOUT = '10s'
@@ -65,6 +66,14 @@ export const REPLAY_COMMANDS: readonly Command[] = [
       },
       reason: { placeholder: 'REASON', description: 'Only deliveries with this reason, such as http_500 or timeout.' },
       ...PERIOD_FLAGS,
+      archive: {
+        placeholder: 'LAKE',
+        description:
+          'Send messages from the archive of this lake, by id or name, to --destination. --from and --to are when they were received; --to is now by default.',
+      },
+      source: { placeholder: 'SOURCE', description: 'With --archive: only messages of this source, by id or name.' },
+      event: { placeholder: 'EVENT', description: 'With --archive: only track calls with this event name.' },
+      user: { placeholder: 'USER_ID', description: 'With --archive: only messages with this userId.' },
       'include-replayed': {
         placeholder: null,
         description: 'Also send messages again that were replayed before and have been delivered since. Each message is sent once.',
@@ -78,10 +87,14 @@ export const REPLAY_COMMANDS: readonly Command[] = [
       'switchyard replay 12-0',
       "switchyard replay --destination 'my webhook' --from 2h --dry-run",
       "switchyard replay --destination 'my webhook' --from 2h --rate 100",
+      "switchyard replay --archive Lake --destination 'new tool' --from 90d --rate 500",
       "switchyard deliveries --reason http_413 --json | jq -r '.[].id' | switchyard replay -",
     ],
     async run(call) {
       const selecting = SELECTION_FLAGS.filter((name) => call.has(name))
+      if (call.has('archive')) return await replayArchive(call)
+      const extra = ARCHIVE_FLAGS.find((name) => call.has(name))
+      if (extra !== undefined) throw new UsageProblem(`--${extra} needs --archive.`)
       const ids = await readIds('DELIVERY_ID', call.arguments)
       if (call.arguments.length > 0 && selecting.length > 0)
         throw new UsageProblem(`DELIVERY_IDs cannot be combined with --${selecting[0]}. Use one or the other.`)
@@ -135,25 +148,49 @@ async function replayOne({ api, json, out }: Call, id: string): Promise<ExitCode
   return EXIT.ok
 }
 
+async function replayArchive(call: Call): Promise<ExitCode> {
+  const { api, flag } = call
+  const other = ['state', 'reason', 'include-replayed'].find((name) => call.has(name))
+  if (other !== undefined || call.arguments.length > 0)
+    throw new UsageProblem(`${other === undefined ? 'DELIVERY_IDs' : `--${other}`} cannot be combined with --archive.`)
+  if (!call.has('destination')) throw new UsageProblem('--archive needs --destination: the destination that the messages are sent to.')
+  const { from, to = new Date().toISOString() } = periodOf(call)
+  if (from === undefined) throw new UsageProblem('--archive needs --from, such as --from 90d or --from 2026-11-01T00:00:00Z.')
+  const archive = {
+    destinationId: await optionalId(api, 'destination', flag('archive')),
+    after: from,
+    before: to,
+    sourceId: await optionalId(api, 'source', flag('source')),
+    event: flag('event'),
+    userId: flag('user'),
+  }
+  return await start(call, { destinationId: await optionalId(api, 'destination', flag('destination')), archive })
+}
+
 async function replayMany(call: Call, deliveryIds: readonly string[]): Promise<ExitCode> {
-  const { api, flag, json, out } = call
-  const rate = flag('rate')
-  const dryRun = call.has('dry-run')
-  const body = {
+  const { api, flag } = call
+  return await start(call, {
     destinationId: await optionalId(api, 'destination', flag('destination')),
     states: call.has('state') ? [...new Set(call.flags('state'))] : undefined,
     reason: flag('reason'),
     ...periodOf(call),
     deliveryIds: deliveryIds.length > 0 ? deliveryIds : undefined,
-    ratePerSecond: rate === undefined ? undefined : parseCount('rate', rate),
     includeReplayed: call.has('include-replayed') || undefined,
-    dryRun: dryRun || undefined,
-  }
+  })
+}
+
+async function start(call: Call, selection: JsonObject): Promise<ExitCode> {
+  const { api, flag, json, out } = call
+  const rate = flag('rate')
+  const dryRun = call.has('dry-run')
   // JSON omits undefined fields.
-  const job = await api.post('/api/replays', body)
+  const ratePerSecond = rate === undefined ? undefined : parseCount('rate', rate)
+  const job = await api.post('/api/replays', { ...selection, ratePerSecond, dryRun: dryRun || undefined })
   if (!dryRun && !call.has('detach')) return await follow(call, job)
   if (!dryRun) show(call, job)
   else if (json) out.json(job)
+  else if (selection['archive'] !== undefined)
+    out.line(`The archive has up to ${counted(Number(job['total']), 'message', 'messages')} of this time.`)
   else {
     const already = Number(job['alreadyReplayed'])
     const rest = already === 0 ? '' : ` ${replayedBefore(already, call.has('include-replayed'))}`
@@ -180,7 +217,17 @@ async function follow(call: Call, job: JsonObject): Promise<ExitCode> {
     for (;;) {
       // A delivery that was queued and is still pending is not done.
       const done = Number(now['done']) - outcome(now, 'pending')
-      progress.update(done, Number(now['total']), now['state'] === 'paused' ? 'paused' : outcomesText(now['outcomes']))
+      progress.update(done, Number(now['total']), progressText(now))
+      const problem = now['problem'] as JsonObject | null
+      if (problem !== null && problem !== undefined && now['state'] === 'paused') {
+        progress.end()
+        if (json) out.json(now)
+        else {
+          out.line(`${cell(now['id'])} is paused: ${cell(problem['message'])}`)
+          out.remark(`To continue, run \`switchyard replay resume ${cell(now['id'])}\`.`)
+        }
+        return EXIT.failed
+      }
       if (OVER.has(String(now['state']))) overMs ??= performance.now()
       if (overMs !== undefined && (outcome(now, 'pending') === 0 || performance.now() - overMs > timeoutMs)) break
       await pause(POLL_MS, signal)
@@ -218,6 +265,11 @@ async function follow(call: Call, job: JsonObject): Promise<ExitCode> {
   return isGood ? EXIT.ok : EXIT.failed
 }
 
+function progressText({ state: now, outcomes, reachedAt }: JsonObject): string {
+  if (now === 'paused') return 'paused'
+  return reachedAt == null ? outcomesText(outcomes) : `${outcomesText(outcomes)}, reached ${time(reachedAt)}`
+}
+
 function outcome({ outcomes }: JsonObject, name: string): number {
   return Number((outcomes as JsonObject | undefined)?.[name] ?? 0)
 }
@@ -237,6 +289,12 @@ function pathOf({ arguments: [id = ''] }: Call): string {
   return at`/api/replays/${id}`
 }
 
+function archiveText(archive: JsonObject | null | undefined): string | undefined {
+  if (archive == null) return undefined
+  const only = ['sourceId', 'event', 'userId'].flatMap((name) => (archive[name] == null ? [] : `${name} ${cell(archive[name])}`))
+  return [`${cell(archive['destinationId'])}, received from ${time(archive['after'])} to ${time(archive['before'])}`, ...only].join(', ')
+}
+
 function show(call: Call, job: JsonObject): void {
   if (call.json) return call.out.json(job)
   const { id, destinationId, states, reason, from, to, ratePerSecond, total, done, skipped, outcomes, createdAt, finishedAt } = job
@@ -247,6 +305,9 @@ function show(call: Call, job: JsonObject): void {
     ['skipped', skipped],
     ['outcomes', outcomesText(outcomes)],
     ['destination', destinationId],
+    ['archive', archiveText(job['archive'] as JsonObject | null)],
+    ['reached', job['reachedAt'] == null ? undefined : time(job['reachedAt'])],
+    ['problem', (job['problem'] as JsonObject | null)?.['message']],
     ['states', states ?? undefined],
     ['reason', reason ?? undefined],
     ['from', from == null ? undefined : time(from)],

@@ -87,6 +87,9 @@ test('a job replays failed and expired deliveries, and shows its progress and ou
     to: null,
     finishedAt: null,
     deliveryIds: null,
+    archive: null,
+    reachedAt: null,
+    problem: null,
   })
   await run(b, id)
   const { body: done } = await call('GET', `/api/replays/${id}`)

@@ -24,6 +24,7 @@ import type { Destination, FinalStateName, ReplayJob, ReplayJobState, ReplaySele
 import { audited } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
+import { archiveSelection, archiveSize, archiveView, checkLoaded, countOf } from './archives.ts'
 
 const JOB_STATES = ['running', 'paused', 'finished', 'cancelled'] as const satisfies readonly ReplayJobState[]
 const STATES = ['failed', 'expired', 'cancelled', 'delivered'] as const satisfies readonly FinalStateName[]
@@ -38,10 +39,39 @@ const RATE = nullable(
   }),
 )
 
+const ARCHIVE_FIELDS = {
+  destinationId: string({ description: 'The lake: a warehouse with the engine `parquet`.' }),
+  after: time({ description: 'Messages that were received at this time or later.' }),
+  before: time({ description: 'Messages that were received before this time.' }),
+  sourceId: nullable(string()),
+  event: nullable(string()),
+  userId: nullable(string()),
+}
+const NEW_ARCHIVE = object(
+  {
+    destinationId: string({ min: 1, max: 100, description: 'The lake: a warehouse with the engine `parquet`.' }),
+    after: queryTime({ description: 'Only messages that were received at this time or later.' }),
+    before: queryTime({ description: 'Only messages that were received before this time.' }),
+    sourceId: optional(string({ min: 1, max: 100, description: 'Only messages of this source.' })),
+    event: optional(string({ min: 1, max: 1_000, description: 'Only track calls with this event name.' })),
+    userId: optional(string({ min: 1, max: 1_000, description: 'Only messages with this userId.' })),
+  },
+  {
+    description:
+      'Sends messages from the archive of a lake instead of deliveries of the store. `destinationId` is required. Today’s filters, privacy rules and transformations apply. Cannot be combined with `states`, `reason`, `from`, `to`, `deliveryIds` and `includeReplayed`.',
+  },
+)
+
 const NEW_REPLAY = object({
   destinationId: optional(
-    string({ min: 1, max: 100, description: 'Only deliveries to this destination. If left out, deliveries to all destinations.' }),
+    string({
+      min: 1,
+      max: 100,
+      description:
+        'Only deliveries to this destination. If left out, deliveries to all destinations. With `archive`: the destination that the messages are sent to.',
+    }),
   ),
+  archive: optional(NEW_ARCHIVE),
   states: optional(
     array(oneOf(STATES), {
       min: 1,
@@ -70,6 +100,7 @@ const NEW_REPLAY = object({
   ratePerSecond: optional(RATE),
   dryRun: withDefault(boolean({ description: 'If true, only counts the matching deliveries. No job is created.' }), false),
 })
+type NewReplay = Infer<typeof NEW_REPLAY>
 const REPLAY_PATCH = object({
   state: optional(oneOf(['running', 'paused', 'cancelled'], { description: 'The new state. A cancelled job cannot be resumed.' })),
   ratePerSecond: optional(RATE),
@@ -86,6 +117,15 @@ const SKIPS = {
   still_pending: optional(integer({ description: 'The delivery is still pending.' })),
   message_gone: optional(integer({ description: 'The message is no longer stored.' })),
   destination_gone: optional(integer({ description: 'The destination was deleted.' })),
+  already_loaded: optional(
+    integer({ description: 'The destination is a warehouse, and the message was received when the warehouse existed already.' }),
+  ),
+  user_suppressed: optional(integer({ description: 'The user is suppressed. Only for messages from an archive, like the following.' })),
+  user_deleted: optional(integer({ description: 'The user was deleted after the message was received.' })),
+  filtered: optional(integer({ description: 'A filter of the destination excludes the message.' })),
+  integrations_disabled: optional(integer({ description: 'The `integrations` of the message exclude the destination.' })),
+  historical: optional(integer({ description: 'The destination gets no messages that are about times long before they were received.' })),
+  unreadable: optional(integer({ description: 'The archive has no valid message there.' })),
 } satisfies Record<ReplaySkipReason, unknown>
 
 const JOB_FIELDS = {
@@ -93,7 +133,10 @@ const JOB_FIELDS = {
   state: oneOf(JOB_STATES, {
     description: '`finished` means that every delivery was replayed or skipped. `outcomes` shows the states of the replays.',
   }),
-  total: integer({ description: 'The number of deliveries in the job. Deliveries that reach one of the states later are not part of it.' }),
+  total: integer({
+    description:
+      'The number of deliveries in the job. Deliveries that reach one of the states later are not part of it. For an archive, the number of messages in its files of that time, which may be too high until the job is finished.',
+  }),
   done: integer({ description: 'The number of deliveries that were replayed or skipped so far.' }),
   replayed: integer({ description: 'The number of deliveries that were queued again.' }),
   skipped: integer({ description: 'The number of deliveries that were skipped.' }),
@@ -109,6 +152,20 @@ const JOB_FIELDS = {
     array(string(), {
       description: 'Only messages of these sources: those that the creator of the job had access to. Null for all sources.',
     }),
+  ),
+  archive: nullable(
+    object(ARCHIVE_FIELDS, {
+      description: 'The messages of an archive that are replayed. Null if the job is about deliveries of the store.',
+    }),
+  ),
+  reachedAt: nullable(time({ description: 'How far the job is in the archive: when the last message was received.' })),
+  problem: nullable(
+    object(
+      { code: string(), message: string() },
+      {
+        description: 'Why the archive cannot be read. The job is paused, or tries again if the problem may end by itself.',
+      },
+    ),
   ),
   states: nullable(array(oneOf(STATES), { description: 'Null if the deliveries were selected by id.' })),
   reason: nullable(string()),
@@ -140,7 +197,7 @@ const JOB_OR_COUNT: Schema<Infer<typeof JOB> | Infer<typeof DRY_RUN>> = {
   toJsonSchema: () => ({ oneOf: [JOB.toJsonSchema(), DRY_RUN.toJsonSchema()] }),
 }
 
-export function replayRoutes({ store, replays }: ControlParts): Route[] {
+export function replayRoutes({ store, replays, archives }: ControlParts): Route[] {
   return [
     route('GET', '/replays', {
       summary: 'List replay jobs, newest first',
@@ -156,12 +213,15 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
       description: 'Sends the selected deliveries again, in the background. With `dryRun`, only counts them and creates no job.',
       body: NEW_REPLAY,
       answer: JOB_OR_COUNT,
-      errors: ['already_loaded'],
+      errors: ['already_loaded', 'no_archive', 'archive_unreadable', 'not_installed'],
       async handle({ body, actor }) {
         const selection = selectionOf(store, body)
-        if (body.dryRun) return { dryRun: true, ...(await store.replays.count(selection)) }
+        const isArchive = 'archive' in selection
+        if (isArchive) await checkLoaded(store, selection)
+        const expected = isArchive ? await archiveSize(store, archives, selection) : undefined
+        if (body.dryRun) return { dryRun: true, ...(isArchive ? countOf(selection, expected ?? 0) : await store.replays.count(selection)) }
         const job = await store.replays.create(
-          { selection, ratePerSecond: body.ratePerSecond ?? null, createdBy: { id: actor.id, name: actor.name } },
+          { selection, ratePerSecond: body.ratePerSecond ?? null, createdBy: { id: actor.id, name: actor.name }, expected },
           audited(actor, 'replay.create', auditView, sourcesOf),
         )
         replays?.wake()
@@ -195,7 +255,9 @@ export function replayRoutes({ store, replays }: ControlParts): Route[] {
   ]
 }
 
-function selectionOf(store: Store, { deliveryIds, includeReplayed, ...filter }: Infer<typeof NEW_REPLAY>): ReplaySelection {
+function selectionOf(store: Store, body: NewReplay): ReplaySelection {
+  const { deliveryIds, includeReplayed, archive, ...filter } = body
+  if (archive !== undefined) return archiveSelection(store, body, archive)
   const again = includeReplayed ? { includeReplayed } : {}
   const { destinationId, states, reason, from, to } = filter
   if (deliveryIds !== undefined) {
@@ -231,16 +293,19 @@ function sourcesOf({ selection }: ReplayJob): readonly string[] | null {
   return selection.sourceIds ?? null
 }
 
-const NO_FILTER = { destinationId: null, states: null, reason: null, fromMs: null, toMs: null }
+const NO_FILTER = { states: null, reason: null, fromMs: null, toMs: null }
 
 function jobView(job: ReplayJob) {
-  const { replayed, skipped, ended, selection } = job
+  const { replayed, skipped, ended, selection, archive } = job
   const skips = sum(skipped)
-  const isById = 'deliveryIds' in selection
   return {
     ...job,
-    ...(isById ? NO_FILTER : selection),
-    deliveryIds: isById ? selection.deliveryIds : null,
+    ...('states' in selection ? selection : NO_FILTER),
+    destinationId: 'deliveryIds' in selection ? null : selection.destinationId,
+    archive: 'archive' in selection ? archiveView(selection.archive) : null,
+    reachedAtMs: archive?.reachedMs ?? null,
+    problem: archive?.problem ?? null,
+    deliveryIds: 'deliveryIds' in selection ? selection.deliveryIds : null,
     sourceIds: sourcesOf(job),
     done: replayed + skips,
     skipped: skips,
@@ -257,7 +322,8 @@ function sum(counts: Readonly<Record<string, number>>): number {
 /** For the audit log: what a person decided, without the progress at that time. */
 function auditView(job: ReplayJob) {
   const view = shown(JOB, jobView(job)) as Infer<typeof JOB>
-  const { id, state, total, ratePerSecond, includeReplayed, destinationId, states, reason, from, to, deliveryIds } = view
+  const { id, state, total, ratePerSecond, includeReplayed, destinationId, states, reason, from, to, deliveryIds, archive } = view
+  if (archive !== null) return { id, state, total, ratePerSecond, destinationId, archive }
   return {
     id,
     state,

@@ -13,6 +13,7 @@ import type { CodeProblem } from '../../delivery/sender/transforming/transformer
 import { ApiError, type ApiErrorCode } from '../../errors.ts'
 import type { Privacy } from '../../ingest/privacy/privacy.ts'
 import type { LiveFeed } from '../../observe/live.ts'
+import type { ArchiveFeed } from '../../replaying/archive-feed.ts'
 import type { Actor, Configuration, Role, Routing, SegmentContent, SourceScope, Store } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import type { Caller, Access as CallerAccess } from '../access/authorize.ts'
@@ -159,6 +160,8 @@ export interface ControlParts {
   planFaults?: ((planId: string) => readonly PlanFault[]) | undefined
   /** The runner of replay jobs. It is woken when a job was created or changed. */
   replays?: { wake(): void } | undefined
+  /** Counts the messages in archives of lakes. Without it, they cannot be replayed. */
+  archives?: Pick<ArchiveFeed, 'size'> | undefined
   /** Asks for the upkeep of a warehouse. */
   upkeep?: { want(destinationId: string): Promise<void> } | undefined
   alerts?: ControlAlerts | undefined

@@ -8,11 +8,13 @@ import { kindOf } from '../../destinations/kinds.ts'
 import type { WarehouseDestination } from '../../destinations/warehouse/settings.ts'
 import type { LoadRecord } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
+import { archiveIn } from '../link/archive-message.ts'
 import { loadOf } from '../link/load-progress.ts'
 import { failure, type Outcome, type RanMessage, type RanRequest, type ReasonCode, withoutAnswer } from '../link/outcome.ts'
 import { upkeepIn } from '../link/upkeep-message.ts'
 import { checkIn } from '../link/warehouse-check.ts'
 import type { IntegrationRuns, RunWork } from '../sender/integration-runs.ts'
+import { runArchive } from './archive-run.ts'
 import { runCheck } from './check-run.ts'
 import type { Engines } from './engines.ts'
 import { StoredSchemas } from './stored-schemas.ts'
@@ -73,19 +75,19 @@ export class LoadRuns implements IntegrationRuns {
   async #carryOut(destination: WarehouseDestination, work: RunWork, signal: AbortSignal): Promise<Outcome> {
     const engines = await this.#open()
     if (work.isPreview) return this.#preview(engines, destination, work)
-    const check = checkIn(work.messages[0]?.text)
+    const text = work.messages[0]?.text
+    const check = checkIn(text)
     if (check !== null) {
       const startedMs = performance.now()
       const answer = await runCheck(engines, settingsOf(destination), check, this.#lakeFolder)
       return answered(answer, startedMs)
     }
     const warehouse = await this.#warehouseOf(engines, destination)
-    const upkeep = upkeepIn(work.messages[0]?.text)
-    if (upkeep !== null) {
-      const startedMs = performance.now()
-      const answer = await runUpkeep(warehouse, destination, upkeep, this.#schemas, signal)
-      return answered(answer, startedMs)
-    }
+    const startedMs = performance.now()
+    const upkeep = upkeepIn(text)
+    if (upkeep !== null) return answered(await runUpkeep(warehouse, destination, upkeep, this.#schemas, signal), startedMs)
+    const archive = archiveIn(text)
+    if (archive !== null) return answered(await runArchive(warehouse, archive), startedMs)
     if (work.keepsRequests) return test(warehouse)
     if (isDeletion(work)) return this.#delete(warehouse, destination, work, signal)
     const bytes = work.messages.reduce((sum, { text }) => sum + text.length, 0)

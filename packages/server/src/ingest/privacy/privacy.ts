@@ -15,6 +15,8 @@ export const MAX_HASHED_VALUES = 20_000
 /** Up to this number, it takes less time to look for the names of rules in an object than to list the keys of the object. */
 const FEW_NAMES = 4
 
+const HASH = /^[0-9a-f]{64}$/
+
 /** A request has more values to hash than MAX_HASHED_VALUES. */
 export class TooManyHashedValues extends Error {
   override name = 'TooManyHashedValues'
@@ -26,6 +28,8 @@ export type Protect = (message: JsonObject) => number
 export interface Privacy {
   /** Returns null if the source has no rules. Call the function that it returns once per request. */
   of(source: Pick<Source, 'id' | 'privacy'>): (() => Protect) | null
+  /** The same for messages that the rules, or earlier ones, were applied to before: what looks like a hash is not hashed again. */
+  ofStored(source: Pick<Source, 'id' | 'privacy'>): (() => Protect) | null
   /** The ids that users have in the stored messages of a source, or null if the source does not hash user ids. */
   storedUserIds(source: Pick<Source, 'id' | 'privacy'>, userIds: readonly string[]): string[] | null
 }
@@ -40,13 +44,18 @@ export function createPrivacy(secret: string): Privacy {
     return (text) => createHmac('sha256', key).update(text).digest('hex')
   }
   const compiled = oncePerObject(({ id, privacy = [] }: Pick<Source, 'id' | 'privacy'>) => compile(privacy, hashOf(id)))
+  const compiledOfStored = oncePerObject(({ id, privacy = [] }: Pick<Source, 'id' | 'privacy'>) => {
+    const hash = hashOf(id)
+    return compile(privacy, (text) => (HASH.test(text) ? text : hash(text)))
+  })
   return {
     of: (source) => (hasPrivacy(source) ? compiled(source) : null),
+    ofStored: (source) => (hasPrivacy(source) ? compiledOfStored(source) : null),
     storedUserIds({ id, privacy }, userIds) {
       if (!privacy?.some(({ path }) => path === 'userId')) return null
       const hash = hashOf(id)
       // Whoever copies the id from a stored message already has the hash.
-      return userIds.map((userId) => (/^[0-9a-f]{64}$/.test(userId) ? userId : hash(userId)))
+      return userIds.map((userId) => (HASH.test(userId) ? userId : hash(userId)))
     },
   }
 }

@@ -10,7 +10,19 @@ export type ReplayResult =
 
 export type ReplayJobState = 'running' | 'paused' | 'finished' | 'cancelled'
 
-/** The deliveries of a job: those that match a filter, or those with the given ids. */
+/** Messages of the archive of a lake, by when they were received. */
+export interface ArchiveSelection {
+  /** The lake. */
+  destinationId: string
+  afterMs: number
+  /** Exclusive. */
+  beforeMs: number
+  sourceId?: string | undefined
+  event?: string | undefined
+  userId?: string | undefined
+}
+
+/** The deliveries of a job: those that match a filter, those with the given ids, or new ones of messages from an archive. */
 export type ReplaySelection = {
   /** If true, deliveries whose message was delivered again since are part of the job, too. A job sends each message once in any case. */
   includeReplayed?: boolean | undefined
@@ -27,6 +39,7 @@ export type ReplaySelection = {
       toMs: number | null
     }
   | { deliveryIds: readonly string[] }
+  | { destinationId: string; archive: ArchiveSelection }
 )
 
 export interface NewReplayJob {
@@ -34,12 +47,48 @@ export interface NewReplayJob {
   /** Null means as fast as delivery can send them. */
   ratePerSecond: number | null
   createdBy: Actor | null
+  /** For messages from an archive: about how many there are. */
+  expected?: number | undefined
 }
 
 /** Why a delivery of the job was skipped. */
-export type ReplaySkipReason = 'already_replayed' | 'not_found' | 'still_pending' | 'message_gone' | 'destination_gone'
+export type ReplaySkipReason =
+  | 'already_replayed'
+  | 'not_found'
+  | 'still_pending'
+  | 'message_gone'
+  | 'destination_gone'
+  | 'already_loaded'
+  // Only of messages from an archive:
+  | 'user_suppressed'
+  | 'user_deleted'
+  | 'filtered'
+  | 'integrations_disabled'
+  | 'historical'
+  | 'unreadable'
 
-export interface ReplayJob extends NewReplayJob {
+/** How far a job with messages from an archive is. */
+export interface ArchiveProgress {
+  /** Opaque. Null at the beginning. */
+  cursor: string | null
+  /** When the last message that was replayed or skipped was received. */
+  reachedMs: number | null
+  /** Why the archive cannot be read. */
+  problem: { code: string; message: string } | null
+}
+
+/** A message of an archive, in the order of the archive. */
+export interface ArchivedMessage {
+  sourceId: string
+  receivedAtMs: number
+  /** As an item of a segment, in JSON. Null if it is skipped. */
+  text: string | null
+  skip: ReplaySkipReason | null
+  /** Where the archive continues after it. */
+  cursor: string
+}
+
+export interface ReplayJob extends Omit<NewReplayJob, 'expected'> {
   id: string
   state: ReplayJobState
   /** The number of deliveries that matched when the job was created. Deliveries that match later are not part of the job. */
@@ -53,6 +102,8 @@ export interface ReplayJob extends NewReplayJob {
   createdAtMs: number
   /** Null until the job has ended. */
   finishedAtMs: number | null
+  /** Null if the job is not about an archive. */
+  archive: ArchiveProgress | null
 }
 
 export interface ReplayJobFilter {
@@ -87,7 +138,20 @@ export interface ReplayStep {
    * rejected for this reason.
    */
   runner?: string | undefined
+  /** What comes next in the archive, if the job is about one; or why that could not be read. */
+  archive?: ArchiveStep | undefined
 }
+
+export type ArchiveStep =
+  | {
+      /** The cursor before these messages. */
+      from: string | null
+      messages: readonly ArchivedMessage[]
+      /** The cursor after all of them; null at the end of the archive. */
+      next: string | null
+    }
+  /** `pause`: repeating it would not help. */
+  | { from: string | null; problem: { code: string; message: string }; pause: boolean }
 
 export type ReplayStepResult =
   /** `blocked`: no more can be replayed now, because replayed deliveries wait for their first attempt or the destination is disabled. */

@@ -54,18 +54,14 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
     const { order } = this.#jobs
     const { selection } = asked
     const bound = await this.#jobs.bound()
-    const { total, byDestination } = await this.#count(selection, bound)
+    const counted = 'archive' in selection ? null : await this.#count(selection, bound)
+    const total = counted?.total ?? asked.expected ?? 0
     const job = newReplayJob(asked, total, this.#nowMs())
-    const isByIds = 'deliveryIds' in selection
-    await this.#jobs.insert(
-      {
-        job,
-        bound,
-        first: isByIds ? order.oldest : rowRange(order, selection, bound).first,
-        destinationIds: isByIds ? null : byDestination.map(({ destinationId }) => destinationId),
-      },
-      audit?.(job, null),
-    )
+    const isMatching = 'states' in selection
+    const first = isMatching ? rowRange(order, selection, bound).first : order.oldest
+    const ofDestinations = counted?.byDestination.map(({ destinationId }) => destinationId)
+    const destinationIds = 'deliveryIds' in selection ? null : (ofDestinations ?? ['archive' in selection ? selection.destinationId : ''])
+    await this.#jobs.insert({ job, bound, first, destinationIds }, audit?.(job, null))
     return job
   }
 
@@ -119,6 +115,8 @@ export class CommonReplayStore<Id extends RowId> implements ReplayStore {
 
   async #count(selection: ReplaySelection, bound: Id): Promise<ReplayCount> {
     if ('deliveryIds' in selection) return this.#countByIds(selection)
+    // They are in the lake, not here.
+    if ('archive' in selection) return summed([])
     const { order } = this.#jobs
     const { destinationId: only, states, reason, toMs, sourceIds } = selection
     const { first, last } = rowRange(order, selection, bound)

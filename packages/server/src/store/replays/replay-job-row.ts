@@ -2,7 +2,16 @@
 
 import { newId } from '../../model/new-id.ts'
 import type { RowOrder } from '../encoding/sql.ts'
-import type { FinalStateName, NewReplayJob, ReplayJob, ReplayJobChange, ReplayJobState, ReplaySelection, RowId } from '../store.ts'
+import type {
+  ArchiveProgress,
+  FinalStateName,
+  NewReplayJob,
+  ReplayJob,
+  ReplayJobChange,
+  ReplayJobState,
+  ReplaySelection,
+  RowId,
+} from '../store.ts'
 import type { ReplayBudget } from './replay-budget.ts'
 
 export interface ReplayJobRow<Id extends RowId> extends Record<FinalStateName, number> {
@@ -26,7 +35,15 @@ export const PENDING_OR_DELIVERED = "(state IS NULL OR state IN ('retrying', 'de
 /** In the place of the state, for the first delivery of a message that was released from quarantine. It is no replay, and does not change. */
 export const RELEASED = 'released'
 
-export type ReplayDoc = Pick<NewReplayJob, 'selection' | 'createdBy'>
+export interface ReplayDoc extends Pick<NewReplayJob, 'selection' | 'createdBy'> {
+  archive?: ArchiveProgress | undefined
+}
+
+const AT_BEGINNING: ArchiveProgress = { cursor: null, reachedMs: null, problem: null }
+
+export function archiveProgress({ selection, archive }: ReplayDoc): ArchiveProgress | null {
+  return 'archive' in selection ? (archive ?? AT_BEGINNING) : null
+}
 
 /** A node of an earlier version, which does not know `limited`, sees a job that selects nothing, and ends it. */
 interface StoredReplayDoc extends ReplayDoc {
@@ -39,9 +56,11 @@ export function replayDoc(row: { doc: string }): ReplayDoc {
   return { ...rest, selection: limited ?? selection }
 }
 
-export function replayDocText({ selection, createdBy }: ReplayDoc): string {
-  const stored: StoredReplayDoc =
-    selection.sourceIds === undefined ? { selection, createdBy } : { selection: SELECTS_NOTHING, limited: selection, createdBy }
+export function replayDocText({ selection, createdBy, archive }: ReplayDoc): string {
+  const isKnown = selection.sourceIds === undefined && !('archive' in selection)
+  const stored: StoredReplayDoc = isKnown
+    ? { selection, createdBy }
+    : { selection: SELECTS_NOTHING, limited: selection, createdBy, archive }
   return JSON.stringify(stored)
 }
 
@@ -50,9 +69,10 @@ export function isLimitedTo(sourceIds: readonly string[], { selection }: Pick<Re
   return selection.sourceIds?.every((id) => sourceIds.includes(id)) ?? false
 }
 
-export function newReplayJob(job: NewReplayJob, total: number, createdAtMs: number): ReplayJob {
+export function newReplayJob({ expected: _expected, ...job }: NewReplayJob, total: number, createdAtMs: number): ReplayJob {
   return {
     ...job,
+    archive: archiveProgress(job),
     id: newId('rpl'),
     state: 'running',
     total,
@@ -67,8 +87,10 @@ export function newReplayJob(job: NewReplayJob, total: number, createdAtMs: numb
 
 export function replayJobOf(row: ReplayJobRow<RowId>): ReplayJob {
   const { id, state, rate, total, replayed, position, delivered, failed, expired, cancelled } = row
+  const doc = replayDoc(row)
   return {
-    ...replayDoc(row),
+    ...doc,
+    archive: archiveProgress(doc),
     id,
     state,
     ratePerSecond: rate,

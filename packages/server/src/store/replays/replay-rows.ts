@@ -1,12 +1,17 @@
 // The row ports of replays. ReplayJobRows: jobs and counts, where each call is its own snapshot or transaction. ReplayRows: the rows that one
 // transaction needs to replay deliveries.
 
+import type { JsonObject } from '@switchyard/protocol'
 import type { FinalStateName, RowId } from '../../model/messages.ts'
 import { nextKeyState } from '../../model/order/key-states.ts'
 import type { OrderKey } from '../../model/order/order-key.ts'
+import { packBody } from '../encoding/body-bytes.ts'
+import { type Seed, sourceSeed } from '../encoding/fingerprint.ts'
+import { clearFingerprint, KEY_WORDS, writeKeys } from '../encoding/segment-keys.ts'
 import { type Awaitable, insertRow, isTrue, type RowOrder, type Sql } from '../encoding/sql.ts'
 import { absentIndexes } from '../encoding/stored-parts.ts'
 import type { OriginRows, ResolvedDelivery, RowAndIndex } from '../history/delivery-ids.ts'
+import { writeStoredBody } from '../port/stored-messages.ts'
 import type { KeyedMessage, NewAuditEntry, ReplayJob, ReplayJobState, ReplayResult, ReplayStep, ReplayStepResult } from '../store.ts'
 import { type ReplayJobRow, type ReplayProgress, replayDocText } from './replay-job-row.ts'
 
@@ -177,6 +182,17 @@ export interface OwedAgain<Id extends RowId> {
   entries: readonly { index: number; replayOf: string | null }[]
   /** If the message is put back at the head of its key in an ordered destination: the key. Other replays are outside the order. */
   resumed?: OrderKey | undefined
+  /** The messages came from an archive: `replayOf` is null, because the store has no earlier delivery of them, but they are replays. */
+  isArchived?: boolean
+}
+
+/** Messages of an archive that were received together. */
+export interface ArchivedSegment<Id extends RowId> {
+  sourceId: string
+  /** The source's row id. */
+  source: Id
+  receivedAtMs: number
+  items: readonly JsonObject[]
 }
 
 export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
@@ -217,6 +233,14 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   /** Whether there are deletion requests, so that messages may have been purged. */
   hasDeletions(): Awaitable<boolean>
 
+  /** The row ids of sources that are not deleted. */
+  sources(ids: readonly string[]): Awaitable<readonly { num: Id; id: string }[]>
+  /** Those of the users that a request deleted after a time, and the source and the time of the request. */
+  deletedUsers(userIds: readonly string[], afterMs: number): Awaitable<readonly { userId: string; source: Id; atMs: number }[]>
+  /** Stores messages of an archive, and returns the row id and the stored size of their segment. */
+  addSegment(segment: ArchivedSegment<Id>): Awaitable<{ seq: Id; bytes: number }>
+  saveDoc(job: Id, doc: string): Awaitable<unknown>
+
   /** The key of an ordered destination that the delivery holds. Locks it until the transaction ends. */
   heldKey(delivery: ResolvedDelivery<Id>): Awaitable<OrderKey | undefined>
   /** The key that is held has a new head, which is due at once. */
@@ -237,8 +261,21 @@ type SharedRows =
   | 'ofSources'
   | 'bodies'
   | 'hasDeletions'
+  | 'sources'
+  | 'deletedUsers'
+  | 'addSegment'
+  | 'saveDoc'
 
-export function replayRows<Id extends RowId>(sql: Sql<Id>, own: Omit<ReplayRows<Id>, SharedRows>): ReplayRows<Id> {
+/** What only the adapter knows of a new segment. */
+export interface NewSegmentRows<Id extends RowId> {
+  newId: () => Id
+  seed: () => Awaitable<Seed>
+}
+
+export function replayRows<Id extends RowId>(
+  sql: Sql<Id>,
+  { newId, seed, ...own }: Omit<ReplayRows<Id>, SharedRows> & NewSegmentRows<Id>,
+): ReplayRows<Id> {
   return {
     ...own,
     order: sql.order,
@@ -289,6 +326,7 @@ export function replayRows<Id extends RowId>(sql: Sql<Id>, own: Omit<ReplayRows<
       )
       return rows.map((row) => Object.assign(row, { absent: absentIndexes(row.absent) }))
     },
+    ...archivedRows(sql, { newId, seed }),
     hasDeletions: async () => (await sql.all('SELECT 1 FROM deletions LIMIT 1')).length > 0,
   }
 }
@@ -300,4 +338,48 @@ export async function lockDestinations<Id extends RowId>(sql: Sql<Id>, among: st
     [sql.list(ids)],
   )
   return rows.map((row) => Object.assign(row, { deleted: isTrue(row.deleted) }))
+}
+
+/** What a step with messages of an archive needs in addition. */
+function archivedRows<Id extends RowId>(
+  sql: Sql<Id>,
+  { newId, seed }: NewSegmentRows<Id>,
+): Pick<ReplayRows<Id>, 'sources' | 'deletedUsers' | 'addSegment' | 'saveDoc'> {
+  return {
+    sources: (ids) => sql.all(`SELECT num, id FROM sources WHERE NOT deleted AND ${sql.among('id', 'text')}`, [sql.list(ids)]),
+    async deletedUsers(userIds, afterMs) {
+      const rows = await sql.all<{ userId: string; source: Id; atMs: number }>(
+        `SELECT DISTINCT t.user_id AS "userId", t.source, d.created_at AS "atMs" FROM deletions d JOIN deletion_targets t ON t.deletion = d.num
+         WHERE NOT d.pseudonyms AND d.created_at > ? AND ${sql.among('t.user_id', 'text')}`,
+        [afterMs, sql.list(userIds.map((id) => sql.text(id)))],
+      )
+      return rows.map((row) => sql.read(row, 'userId'))
+    },
+    async addSegment({ sourceId, source, receivedAtMs, items }) {
+      const words = new Uint32Array(items.length * KEY_WORDS)
+      writeKeys(
+        items.map(() => ''),
+        items,
+        sourceSeed(sourceId, await seed()),
+        words,
+        0,
+      )
+      // A message that is sent again is a duplicate of the one that was accepted, not of this copy.
+      for (let index = 0; index < items.length; index++) clearFingerprint(words, index * KEY_WORDS)
+      const body = packBody(writeStoredBody({ batch: items }))
+      const seq = newId()
+      await insertRow(sql, 'segments', {
+        seq,
+        source,
+        received_at: receivedAtMs,
+        browser: sql.flag(false),
+        count: items.length,
+        routes: JSON.stringify({ s: [] }),
+        keys: new Uint8Array(words.buffer),
+        body,
+      })
+      return { seq, bytes: body.length }
+    },
+    saveDoc: (job, doc) => sql.run('UPDATE replay_jobs SET doc = ? WHERE num = ?', [doc, job]),
+  }
 }

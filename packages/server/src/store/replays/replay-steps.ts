@@ -9,6 +9,7 @@
 
 import { resolveDeliveryIds } from '../history/delivery-ids.ts'
 import type { ReplaySkipReason, ReplayStep, RowId } from '../store.ts'
+import { makeArchiveStep } from './archive-step.ts'
 import { ENTRIES_PER_STEP, MESSAGES_PER_SHIPMENT, REPLAYED_PER_STEP, ReplayBudget } from './replay-budget.ts'
 import { finalStatesOf, storedMessages } from './replay-final-states.ts'
 import { progressOf, type ReplayJobRow, replayDoc, replayJobOf } from './replay-job-row.ts'
@@ -59,6 +60,8 @@ export function rejectionOf(job: JobStatus | undefined, { position }: ReplayStep
 export async function makeStep<Id extends RowId>(rows: ReplayRows<Id>, step: ReplayStep, nowMs: () => number): Promise<StepReply> {
   const job = await rows.job(step)
   const rejection = rejectionOf(job, step)
+  if (rejection === undefined && step.archive !== undefined)
+    return makeArchiveStep(rows, job as ReplayJobRow<Id>, { ...step, archive: step.archive }, nowMs)
   return rejection ?? new Step(rows, job as ReplayJobRow<Id>, step).make(step, nowMs)
 }
 

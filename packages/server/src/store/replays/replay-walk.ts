@@ -33,13 +33,14 @@ export type Walk<Id extends RowId> = (from: Place<Id>, limit: number) => Promise
 /** Docs of attempts that are in memory at once, in bytes. */
 const BYTES_AT_ONCE = 1024 * 1024
 
-type Matching = Exclude<ReplayDoc['selection'], { deliveryIds: unknown }>
+type Matching = Extract<ReplayDoc['selection'], { states: unknown }>
 
 export function walkOf<Id extends RowId>(rows: ReplayRows<Id>, job: ReplayJobRow<Id>, destination: Id | null): Walk<Id> {
   const { selection } = replayDoc(job)
-  return 'deliveryIds' in selection
-    ? (from, limit) => pageOfIds(rows, selection, from, limit)
-    : matchingWalk(rows, job, selection, destination as Id)
+  if ('deliveryIds' in selection) return (from, limit) => pageOfIds(rows, selection, from, limit)
+  // See archive-step.ts.
+  if ('archive' in selection) throw new Error('messages of an archive are not in the store')
+  return matchingWalk(rows, job, selection, destination as Id)
 }
 
 /** Returns whether the deliveries of a segment belong to the sources of the selection. */

@@ -58,7 +58,7 @@ export function replayJobRows(context: StoreContext): ReplayJobRows<string> {
 
     replay: (deliveryId, resume, atMs, audit) =>
       database.transaction(async (ask) => {
-        const reply = await replayOne(replayRows(ask, ids), deliveryId, resume, atMs)
+        const reply = await replayOne(replayRows(ask, ids, context.seed), deliveryId, resume, atMs)
         if (reply.ok) await writeAudit(sqlOf(ask), ids, audit, atMs)
         return reply
       }),
@@ -66,7 +66,7 @@ export function replayJobRows(context: StoreContext): ReplayJobRows<string> {
     async step(step) {
       // Checked first without a lock: most rejections happen here.
       const rejection = rejectionOf(await jobStanding(database.ask, step), step)
-      return rejection ?? database.transaction((ask) => makeStep(replayRows(ask, ids), step, nowMs))
+      return rejection ?? database.transaction((ask) => makeStep(replayRows(ask, ids, context.seed), step, nowMs))
     },
   }
 }
@@ -108,7 +108,7 @@ const NAMED = statement({
 
 type ReplayCounts = Pick<ReplayJobRows<string>, 'bound' | 'countFailures' | 'countDelivered' | 'countByIds'>
 
-export function replayCounts({ database, ids, idMap }: StoreContext): ReplayCounts {
+export function replayCounts({ database, ids, idMap, seed }: StoreContext): ReplayCounts {
   return {
     /** Correct even if the clock of another node is a little ahead. */
     async bound() {
@@ -165,7 +165,9 @@ export function replayCounts({ database, ids, idMap }: StoreContext): ReplayCoun
     countByIds: (deliveryIds, sourceIds) =>
       database.transaction(
         async (ask) => {
-          const deliveries = (await resolveDeliveryIds(replayRows(ask, ids), deliveryIds)).filter((delivery) => delivery !== undefined)
+          const deliveries = (await resolveDeliveryIds(replayRows(ask, ids, seed), deliveryIds)).filter(
+            (delivery) => delivery !== undefined,
+          )
           return deliveries.length === 0 ? [] : rowsOf(ask)(NAMED, NAMED.values({ sources: textsOf(sourceIds), deliveries }))
         },
         { readOnly: true },

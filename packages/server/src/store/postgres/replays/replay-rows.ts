@@ -1,6 +1,7 @@
 // The row port for replaying deliveries, within one transaction. Some methods lock the rows they read until the commit.
 
 import { type OrderKey, partitionOf } from '../../../model/order/order-key.ts'
+import type { Seed } from '../../encoding/fingerprint.ts'
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { LEAD_MS, PENDING_OR_DELIVERED, RELEASED, type ReplayJobRow } from '../../replays/replay-job-row.ts'
 import {
@@ -35,7 +36,7 @@ export async function jobStanding<T extends JobStatus>(
   return rows[0]
 }
 
-export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
+export function replayRows(ask: Ask, ids: RowIds, seed: () => Promise<Seed>): ReplayRows<string> {
   const all = rowsOf(ask)
   return sharedReplayRows(sqlOf(ask), {
     async job(step) {
@@ -98,6 +99,8 @@ export function replayRows(ask: Ask, ids: RowIds): ReplayRows<string> {
       return rows.map((row) => Object.assign(row, { parent: rowAndIndex(row.parent ?? '') }))
     },
 
+    newId: () => ids.next(),
+    seed,
     owe: (shipments, job, atMs) => insertReplays(ask, ids, shipments, { job, atMs }),
   })
 }
@@ -192,8 +195,9 @@ export async function insertReplays(
   const replays: NewReplay[] = []
   const shipments: OwedShipment[] = []
   const owed = new Map<string, number>()
-  for (const { destination, segment, bytes, entries, resumed } of all) {
+  for (const { destination, segment, bytes, entries, resumed, isArchived = false } of all) {
     const origin = ids.next()
+    const isReplay = isArchived || entries[0]?.replayOf !== null
     for (const { index, replayOf } of entries)
       replays.push({
         origin,
@@ -201,13 +205,13 @@ export async function insertReplays(
         destination,
         segment,
         replay_of: replayOf ?? '',
-        state: replayOf === null ? RELEASED : null,
+        state: isReplay ? null : RELEASED,
         resumed: resumed !== undefined,
       })
     const indexes = entries.map(({ index }) => index)
     const keys = resumed === undefined ? {} : { keys: indexes.map(() => resumed) }
     const parts = storedParts([{ origin, segment, indexes, ...keys }])
-    shipments.push({ id: origin, destination, bytes, count: entries.length, parts, replay: entries[0]?.replayOf !== null, resumed })
+    shipments.push({ id: origin, destination, bytes, count: entries.length, parts, replay: isReplay, resumed })
     owed.set(destination, (owed.get(destination) ?? 0) + entries.length)
   }
   await ask(INSERT_REPLAYS, INSERT_REPLAYS.values({ replays, atMs, job }))
@@ -221,7 +225,7 @@ export async function insertReplays(
 /** Points the target of a delete message to its newest replay, whichever delivery that repeats, unless an earlier one was delivered. */
 async function followDeletions(ask: Ask, replays: readonly NewReplay[]): Promise<void> {
   // A delete message is alone in its segment.
-  const first = replays.filter(({ idx, state }) => idx === 0 && state !== RELEASED)
+  const first = replays.filter(({ idx, replay_of: replayOf }) => idx === 0 && replayOf !== '')
   if (first.length === 0 || (await ask('SELECT 1 FROM deletion_targets LIMIT 1')).rows.length === 0) return
   const { rows } = await ask<{ deletion: string }>(FOLLOW, FOLLOW.values({ first }))
   if (rows.length === 0) return

@@ -86,6 +86,8 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
         }
       }),
 
+    newId: () => context.ids.next(),
+    seed: () => context.seed,
     owe: (shipments, job, atMs) => shipments.map((shipment) => owe(context, shipment, job, atMs)),
   })
   // A segment that retention is about to drop counts as no longer stored, so that it is not replayed while it is being dropped.
@@ -95,13 +97,14 @@ export function replayRows(context: WriterContext): ReplayRows<number> {
 /** Stores a shipment that is created after its messages were accepted, and returns its row id. */
 export function owe(
   { rows, ids, destinations, ledger, settler }: WriterContext,
-  { destination: to, segment: seq, entries, resumed }: OwedAgain<number>,
+  { destination: to, segment: seq, entries, resumed, isArchived = false }: OwedAgain<number>,
   job: number | null,
   atMs: number,
 ): number {
   const origin = ids.next()
+  const isReplay = isArchived || entries[0]?.replayOf !== null
   for (const { index, replayOf } of entries) {
-    const state = replayOf === null ? RELEASED : null
+    const state = isReplay ? null : RELEASED
     insertRow(rows, 'replays', {
       origin,
       idx: index,
@@ -118,7 +121,7 @@ export function owe(
   }
   const indexes = entries.map(({ index }) => index)
   const fresh = freshShipment(origin, 0, destinations.id(to), seq, indexes)
-  const draft = { ...fresh, replay: entries[0]?.replayOf !== null }
+  const draft = { ...fresh, replay: isReplay }
   if (resumed === undefined) settler.insertShipment(to, draft)
   else {
     const parts = [{ origin, segment: seq, indexes, keys: indexes.map(() => resumed) }]
