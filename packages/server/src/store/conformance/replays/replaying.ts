@@ -56,6 +56,7 @@ export function replaying({ store, open }: StoreFixture): void {
         selection: matching({ destinationId }),
         ratePerSecond: null,
         createdBy: OPERATOR,
+        archive: null,
         state: 'running',
         total: 7,
         replayed: 0,
