@@ -178,7 +178,8 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
       transformation: { code: CODE, timeoutMs: 100 },
       retry: { initialMs: 1_000, retryStatuses: [409] },
     })
-    await create({ name: 'Chat', urls: ['https://chat.example/'], auth: { type: 'bearer', token: 'hidden' } })
+    const order = { by: 'context.groupId', onFailure: 'hold', maxWaiting: 500 }
+    await create({ name: 'Chat', urls: ['https://chat.example/'], auth: { type: 'bearer', token: 'hidden' }, order })
     await one.api(`/sources/${one.sourceId}`, { method: 'PATCH', body: { privacy: [{ path: 'traits.email', action: 'hash' }] } })
     const run = async (service: typeof one, args: string[], env: Record<string, string> = {}) => {
       const result = await switchyardWith(env, service, ...args)
@@ -193,6 +194,7 @@ suite('Destinations for any HTTP API', { concurrency: 2 }, () => {
     assert.ok(text.includes(`code: |\n${CODE.trimEnd().replaceAll(/^/gm, ' '.repeat(8))}\n`), text)
     assert.match(text, /certificate: \|\n +-----BEGIN CERTIFICATE-----\n/)
     assert.match(text, /deadLetter: Letters\n/)
+    assert.match(text, /order:\n +by: context\.groupId\n +onFailure: hold\n +maxWaiting: 500\n/)
     assert.match(text, /aliases:\n +- Old CRM\n/)
     assert.match(text, /privacy:\n +- path: traits\.email\n +action: hash\n/)
     const own = await run(one, ['apply', file, '--dry-run'])

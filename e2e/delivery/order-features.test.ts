@@ -86,6 +86,61 @@ describe('Ordered destinations', () => {
     assert.equal(letters.receiver.arrivals[0]?.messages[0]?.['type'], 'dead_letter')
   })
 
+  test('a message that is released from quarantine is outside the order, and its timeline says so', async () => {
+    const user = breaks('a')
+    await using it = await ordered(user.answer)
+    const schema = { type: 'object', properties: { number: { type: 'string' } } }
+    const rule = { type: 'track', event: 'Quarantined', mode: 'quarantine', schema }
+    const body = { name: `plan of ${it.wiring.sourceId}`, rules: [rule], sourceIds: [it.wiring.sourceId] }
+    await service.api('/plans', { method: 'POST', body })
+    await it.wiring.send([{ ...it.users.message('a'), event: 'Quarantined' }])
+    await it.wiring.send([it.users.message('a')])
+    await it.wiring.attempted(it.users.id('a', 2), 1, WAITING)
+    await it.wiring.send([it.users.message('a')])
+    const attempts = (): number => it.receiver.byMessageId.get(it.users.id('a', 1))?.length ?? 0
+    assert.equal(attempts(), 0)
+    await service.api('/quarantine/release', { method: 'POST', body: { sourceId: it.wiring.sourceId } })
+    // It is attempted although an earlier message of its user is not delivered.
+    await it.receiver.until(() => attempts() > 0, WAITING)
+    assert.equal((await it.wiring.delivery(it.users.id('a', 3), () => true)).attemptCount, 0)
+    const { story } = await it.wiring.message(it.users.id('a', 1))
+    assert.ok(
+      story.some(({ sentence }) => sentence === 'Queued for "receiver", outside the order of its key.'),
+      story.map(({ sentence }) => sentence).join('\n'),
+    )
+    user.mend()
+    await it.receiver.until(() => acceptedOf(it.receiver) === 3, WAITING)
+    const before = accepted(it.receiver)
+    assert.ok(before.indexOf('a/2') < before.indexOf('a/3'))
+  })
+
+  test('the key is that of the message as it was received, not as the transformation changes it', async () => {
+    const code = 'export default (event) => ({ ...event, userId: "everybody" })'
+    let isBroken = true
+    const of = ({ messages }: Arrival, user: string): boolean => messages[0]?.messageId?.includes(`/${user}/`) === true
+    await using it = await ordered((arrival) => (isBroken && of(arrival, 'a') ? { status: 500 } : undefined), { transformation: { code } })
+    await it.wiring.send([it.users.message('a')])
+    await it.wiring.attempted(it.users.id('a', 1), 1, WAITING)
+    await it.wiring.send([it.users.message('a'), it.users.message('b')])
+    assert.equal((await it.wiring.settled(it.users.id('b', 1), WAITING)).state, 'delivered')
+    assert.equal(it.receiver.byMessageId.get(it.users.id('b', 1))?.[0]?.messages[0]?.['userId'], 'everybody')
+    assert.equal((await it.wiring.delivery(it.users.id('a', 2), () => true)).attemptCount, 0)
+    isBroken = false
+    await it.receiver.until(() => acceptedOf(it.receiver) === 3, WAITING)
+    assertOrdered(it.receiver.arrivals)
+  })
+
+  test('a test of the destination is outside the order: it does not wait for the key that its message would have', async () => {
+    const user = breaks('a')
+    await using it = await ordered(user.answer, { order: { by: 'type' } })
+    await it.wiring.send([it.users.message('a')])
+    await it.wiring.attempted(it.users.id('a', 1), 1, WAITING)
+    const answer = await service.api<{ ok: boolean }>(`/destinations/${it.wiring.destinationId}/test`, { method: 'POST', body: {} })
+    assert.ok(accepted(it.receiver).length > 0, JSON.stringify(answer))
+    user.mend()
+    assert.equal((await it.wiring.settled(it.users.id('a', 1), WAITING)).state, 'delivered')
+  })
+
   test('a replay is outside the order: it does not wait for its user', async () => {
     const broken = { is: false }
     await using it = await ordered((arrival) =>

@@ -135,7 +135,12 @@ export function timelineOf(trail: MessageTrail, deliveries: readonly DeliveryDet
     const sentence = `${where} ${skipSentence(skip, item, expression)}`
     entries.push({ ...OF_MESSAGE, atMs: routedAtMs, what: 'skipped', sentence, destinationId, reason: skip.reason })
   }
-  for (const delivery of deliveries) entries.push(...deliveryEntries(delivery, item === null, about))
+  // Before it was released, it had no deliveries.
+  const isReleased = quarantine?.state === 'released'
+  for (const delivery of deliveries) {
+    const orderPlace = isReleased && delivery.orderPlace === 'accepted' ? 'outside' : delivery.orderPlace
+    entries.push(...deliveryEntries({ ...delivery, orderPlace }, item === null, about))
+  }
   if (repeats !== null) {
     const sentence =
       repeats.count === 1
