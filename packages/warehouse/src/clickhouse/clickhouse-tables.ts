@@ -47,8 +47,7 @@ export class ClickHouseTables {
 
   /** Creates the database if it is missing, or refuses one that is not ours. */
   async claim({ installation, destinationId, sourceId, adopt = false }: Owner): Promise<void> {
-    const [exists] = await this.#http.rows('SELECT 1 FROM system.databases WHERE name = {database:String}', { database: this.#database })
-    if (exists === undefined) await this.#http.run(`CREATE DATABASE IF NOT EXISTS ${quoted(this.#database)}`)
+    if (!(await hasDatabase(this.#http, this.#database))) await this.#http.run(`CREATE DATABASE IF NOT EXISTS ${quoted(this.#database)}`)
     const owner = [installation, destinationId, sourceId]
     const known = await this.#read()
     if (!known.has(OWNER_TABLE)) {
@@ -134,4 +133,8 @@ function typeOf(name: string, type: ColumnType): string {
 
 export function quoted(name: string): string {
   return `\`${name.replace(/[\\`]/g, '\\$&')}\``
+}
+
+export async function hasDatabase(http: ClickHouseHttp, database: string): Promise<boolean> {
+  return (await http.rows('SELECT 1 FROM system.databases WHERE name = {database:String}', { database })).length > 0
 }

@@ -25,7 +25,7 @@ import type {
 } from '../warehouse.ts'
 import { clickHouseProblem } from './clickhouse-failures.ts'
 import { ClickHouseHttp } from './clickhouse-http.ts'
-import { ClickHouseTables, quoted } from './clickhouse-tables.ts'
+import { ClickHouseTables, hasDatabase, quoted } from './clickhouse-tables.ts'
 
 const DAY_MS = 86_400_000
 const TEST_TABLE = '_switchyard_test'
@@ -60,25 +60,26 @@ export class ClickHouseWarehouse implements Warehouse {
   async check(): Promise<Check> {
     const steps: Check['steps'] = []
     let version: string | null = null
-    const database = this.#settings.database.replaceAll('{source}', TEST_TABLE)
-    const isOfSource = database !== this.#settings.database
-    const table = `${quoted(database)}.${quoted(TEST_TABLE)}`
+    // A load creates a database that is missing. The test leaves nothing behind, so it creates and drops one with a name of its own.
+    let database = this.#settings.database.replaceAll('{source}', TEST_TABLE)
+    let isMissing = false
+    const table = (): string => `${quoted(database)}.${quoted(TEST_TABLE)}`
     const work: [string, () => Promise<unknown>][] = [
       [
         'connect',
         async () => {
           version = `ClickHouse ${String((await this.#http.rows('SELECT version()'))[0]?.[0])}`
+          isMissing = !(await hasDatabase(this.#http, database))
+          if (isMissing && database === this.#settings.database) database = TEST_TABLE
         },
       ],
-      ['create database', () => (isOfSource ? this.#http.run(`CREATE DATABASE IF NOT EXISTS ${quoted(database)}`) : Promise.resolve())],
-      ['create table', () => this.#http.run(`CREATE TABLE IF NOT EXISTS ${table} (id String) ENGINE = MergeTree ORDER BY id`)],
-      ['insert', () => this.#http.insert(`${table} (id)`, '["test"]', INSERT)],
-      ['read table', () => this.#http.rows(`SELECT id FROM ${table} LIMIT 1`)],
-      ['delete rows', () => this.#http.run(`ALTER TABLE ${table} DELETE WHERE id = 'test'`, { mutations_sync: '1' })],
-      ['drop table', () => this.#http.run(`DROP TABLE ${table}`)],
-      ...(isOfSource
-        ? [['drop database', () => this.#http.run(`DROP DATABASE ${quoted(database)}`)] as [string, () => Promise<unknown>]]
-        : []),
+      ['create database', () => (isMissing ? this.#http.run(`CREATE DATABASE IF NOT EXISTS ${quoted(database)}`) : Promise.resolve())],
+      ['create table', () => this.#http.run(`CREATE TABLE IF NOT EXISTS ${table()} (id String) ENGINE = MergeTree ORDER BY id`)],
+      ['insert', () => this.#http.insert(`${table()} (id)`, '["test"]', INSERT)],
+      ['read table', () => this.#http.rows(`SELECT id FROM ${table()} LIMIT 1`)],
+      ['delete rows', () => this.#http.run(`ALTER TABLE ${table()} DELETE WHERE id = 'test'`, { mutations_sync: '1' })],
+      ['drop table', () => this.#http.run(`DROP TABLE ${table()}`)],
+      ['drop database', () => (isMissing ? this.#http.run(`DROP DATABASE ${quoted(database)}`) : Promise.resolve())],
     ]
     for (const [step, run] of work) {
       try {
