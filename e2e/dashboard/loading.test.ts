@@ -179,6 +179,17 @@ suite('URLs', { concurrency: 2 }, () => {
     }
   })
 
+  test('a mistyped address shows the page with its navigation, and is JSON for programs', async () => {
+    await using tab = await browser.open(scene.service)
+    tab.expected.push(/status of 404/)
+    await tab.visit('/destnations')
+    await tab.page.getByText('Page not found').waitFor()
+    await tab.page.getByRole('link', { name: 'Go to the overview' }).waitFor()
+    const response = await fetch(`${scene.service.url}/destnations`)
+    assert.deepEqual([response.status, ((await response.json()) as { code: string }).code], [404, 'not_found'])
+    tab.check()
+  })
+
   test('logging out and in again returns to the same page', async () => {
     await using tab = await browser.open(scene.service)
     const { page } = tab

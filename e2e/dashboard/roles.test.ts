@@ -69,13 +69,15 @@ const HARMLESS = [
   /^(Tokens|People|OAuth applications|Audit log|Configuration|Nodes|About)$/,
   /^(Send a message|Add a destination|See it arrive|4Where should alerts go\?)(done|to do)$|^\d[A-Z].*(done|to do)$/,
   // The sections of a form that can only be read, and the entries of the audit log.
-  /^(Signing|Headers|Authentication|Secrets|TLS|Filter|Batching|Retries)/,
+  /^(Signing|Order|Headers|Authentication|Secrets|TLS|Filter|Batching|Retries)/,
   /(created|changed|logged in|logged out|requested|started|suppressed)/,
   /^▸/,
   // The period and the form of charts.
   /^Custom: choose|as a table$|as a chart$|^Reset zoom|^Zoom/,
   // A token may revoke itself.
   /^Revoke viewer$/,
+  // What a list shows, and a comparison of messages.
+  /^(Columns|Saved views|What differs)/,
   // The live view, and a plan that is learned from messages and shown.
   /^(Pause|Learn|Write a plan by hand|Load example)$/,
 ]

@@ -52,23 +52,24 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   )
 }
 
+interface CodeBlockProps {
+  text: string
+  /** What is shown instead of the text, for example with a masked key. */
+  shown?: string | undefined
+  label: string
+  maxHeight?: number
+}
+
 /** A block of preformatted text with a button that copies it. Long lines scroll within the block, so that the page never gets wider. */
-export function CodeBlock({ text, label, maxHeight = 360 }: { text: string; label: string; maxHeight?: number }) {
+export function CodeBlock({ text, shown = text, label, maxHeight = 360 }: CodeBlockProps) {
+  // Beside the text and not above it: the button must not cover what scrolls below it.
   return (
-    <Box pos="relative">
-      <Code
-        block
-        tabIndex={0}
-        role="region"
-        aria-label={label}
-        style={{ maxHeight, overflow: 'auto', whiteSpace: 'pre', paddingRight: 84 }}
-      >
-        {text}
+    <Group gap={6} wrap="nowrap" align="flex-start">
+      <Code block tabIndex={0} role="region" aria-label={label} miw={0} style={{ flex: 1, maxHeight, overflow: 'auto', whiteSpace: 'pre' }}>
+        {shown}
       </Code>
-      <Box pos="absolute" top={6} right={6}>
-        <CopyTextButton text={text} size="compact-xs" aria-label={`Copy ${label}`} />
-      </Box>
-    </Box>
+      <CopyTextButton text={text} size="compact-xs" aria-label={`Copy ${label}`} style={{ flexShrink: 0 }} />
+    </Group>
   )
 }
 

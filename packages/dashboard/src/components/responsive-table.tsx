@@ -57,7 +57,9 @@ export function ResponsiveTable<Row>({ rows, columns, keyOf, label }: Responsive
                     ...(isNumber ? { fontVariantNumeric: 'tabular-nums' } : {}),
                     ...(isNumber || isShort || isActions
                       ? { whiteSpace: 'nowrap' }
-                      : { overflowWrap: at === 0 ? 'anywhere' : 'break-word' }),
+                      : at === 0
+                        ? { overflowWrap: 'anywhere', minWidth: 140 }
+                        : { overflowWrap: 'break-word' }),
                   }}
                 >
                   {cell(row)}

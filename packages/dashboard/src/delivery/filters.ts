@@ -15,6 +15,7 @@ export const PERIODS = {
   '6h': { label: 'Last 6 hours', ms: 21_600_000 },
   '24h': { label: 'Last 24 hours', ms: 86_400_000 },
   '7d': { label: 'Last 7 days', ms: 604_800_000 },
+  '30d': { label: 'Last 30 days', ms: 2_592_000_000 },
 } as const
 export type Period = keyof typeof PERIODS
 

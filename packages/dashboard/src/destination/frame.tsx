@@ -5,6 +5,7 @@ import { type ReactNode, Suspense } from 'react'
 import { useApi } from '../api/queries.ts'
 import { Copyable } from '../components/copyable.tsx'
 import { Loaded, Loading, Page } from '../components/page.tsx'
+import { useIsNarrow } from '../components/responsive-table.tsx'
 import { Note } from '../components/styled.tsx'
 import { IncidentsAbout } from '../incidents/incidents-about.tsx'
 import { SHARED } from '../session/needs-role.tsx'
@@ -44,8 +45,11 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
   const status = health.data === undefined ? null : statusOf(destination, health.data, health.dataUpdatedAt)
   const isShared = destination.shared === true
   const readOnly = <Note>{isShared ? SHARED : `Read-only: your role is ${role}`}</Note>
+  // On a phone, what is wrong stands above what can be done.
+  const isNarrow = useIsNarrow()
+  const actions = mayEdit ? <DestinationActions destination={destination} /> : readOnly
   return (
-    <Page title={name} actions={mayEdit ? <DestinationActions destination={destination} /> : readOnly}>
+    <Page title={name} actions={isNarrow ? undefined : actions}>
       <Group gap="sm">
         {kind.Icon !== null && (
           <>
@@ -61,6 +65,7 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
       )}
       {health.data !== undefined && notice?.(health.data)}
       <IncidentsAbout kind="destination" id={id} />
+      {isNarrow && <Group gap="xs">{actions}</Group>}
       <Tabs
         value={tab}
         onChange={(value) => change({ tab: value === 'health' ? null : value, range: null, type: null })}

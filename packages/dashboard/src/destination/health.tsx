@@ -1,12 +1,13 @@
 // The health of one destination: a sentence about the problem if there is one, the numbers, the ledger, each URL, and charts.
 
 import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core'
-import { lazy, type ReactNode, Suspense } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { type Answer, useApi } from '../api/queries.ts'
 import { Loading } from '../components/page.tsx'
-import { AlertLink, Countdown, SectionTitle, SmallNote, Time, ViewLink } from '../components/styled.tsx'
-import { deliveriesAddress } from '../delivery/filters.ts'
+import { AlertLink, Countdown, RowButton, SectionTitle, SmallNote, Time, ViewLink } from '../components/styled.tsx'
+import { deliveriesAddress, type ReplayBody } from '../delivery/filters.ts'
 import { WhatDiffers } from '../delivery/what-differs.tsx'
+import { useSession } from '../session/session.tsx'
 import { count, dateTime, duration, exactCount, share } from '../text/format.ts'
 import { reasonSentence } from '../text/reasons.ts'
 import { forecastText } from './backlog-forecast.ts'
@@ -14,6 +15,7 @@ import { holdOf, type Status, statusOf } from './destination-status.ts'
 import type { Destination } from './kind.ts'
 import { BAD, useForecast } from './status-view.tsx'
 
+const ReplayDialog = lazy(() => import('../pages/replays/replay-dialog.tsx').then(({ ReplayDialog }) => ({ default: ReplayDialog })))
 const DestinationChart = lazy(() => import('./chart.tsx'))
 
 export type Health = Answer<'GET /api/destinations/{id}/health'>
@@ -209,10 +211,25 @@ function LastFailure({ id, oldestPendingAt, advice }: { id: string; oldestPendin
 
 const LEDGER = ['delivered', 'pending', 'failed', 'expired', 'cancelled'] as const
 
-function Ledger({ destination: { id }, health: { ledger } }: { destination: Destination; health: Health }) {
+function Ledger({ destination: { id, name }, health: { ledger } }: { destination: Destination; health: Health }) {
+  const { mayEdit } = useSession()
+  const [replay, setReplay] = useState<ReplayBody | null>(null)
+  const lost = ledger.failed + ledger.expired
   return (
     <Stack gap="xs">
-      <SectionTitle>Ledger</SectionTitle>
+      <Group justify="space-between" gap="xs">
+        <SectionTitle>Ledger</SectionTitle>
+        {mayEdit && lost > 0 && (
+          <RowButton onClick={() => setReplay({ destinationId: id, states: ['failed', 'expired'] })}>
+            Replay {exactCount(lost)} failed and expired
+          </RowButton>
+        )}
+      </Group>
+      {replay !== null && (
+        <Suspense fallback={null}>
+          <ReplayDialog body={replay} onClose={() => setReplay(null)} nameOf={() => name} />
+        </Suspense>
+      )}
       <Group gap="xl" style={{ rowGap: 8 }} component="dl" m={0}>
         <LedgerEntry name="owed">{exactCount(ledger.owed)}</LedgerEntry>
         {LEDGER.map((state) => (

@@ -19,6 +19,8 @@ export interface HttpServerOptions {
 
 export interface HttpServer extends Pick<ReturnType<typeof boundConnections>, 'silent'> {
   app: FastifyInstance
+  /** Set by the stage that has pages. */
+  pages: { sendNotFound?: (reply: FastifyReply) => FastifyReply }
   /** Handles requests before Fastify does, if `handlerOf` returns a function for them. */
   bypass: Bypass
 }
@@ -60,7 +62,13 @@ export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServe
       .code(400)
       .send(errorBody(new ApiError('invalid_request', { message: 'The request has more than one Host header. Send exactly one.' })))
   })
-  app.setNotFoundHandler((_request, reply) => reply.code(404).send(errorBody(new ApiError('not_found'))))
+  const pages: HttpServer['pages'] = {}
+  app.setNotFoundHandler((request, reply) => {
+    // Somebody who mistyped an address gets a page. Programs get JSON.
+    const isForPeople = request.method === 'GET' && (request.headers.accept ?? '').includes('text/html')
+    if (isForPeople && pages.sendNotFound !== undefined) return pages.sendNotFound(reply)
+    return reply.code(404).send(errorBody(new ApiError('not_found')))
+  })
   app.setErrorHandler((error, request, reply) => {
     // Anyone can send such requests, for example a body that cannot be read for a path that does not exist. They are not logged.
     if (((error as { statusCode?: number }).statusCode ?? 500) < 500)
@@ -68,7 +76,7 @@ export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServe
     request.log.error({ err: error }, 'a request failed')
     return reply.code(500).send(errorBody(new ApiError('internal_error')))
   })
-  return { app, silent, bypass: createBypass(app, admit) }
+  return { app, silent, pages, bypass: createBypass(app, admit) }
 }
 
 /**

@@ -35,7 +35,7 @@ interface Service {
 
 /** Resolves with what decides about tracking requests, and whether a build of the dashboard was found. */
 export async function registerStages(
-  { app, bypass }: HttpServer,
+  { app, bypass, pages }: HttpServer,
   service: Service,
 ): Promise<{ deciding: Deciding; hasDashboard: boolean }> {
   const { store, access } = service.core
@@ -44,7 +44,9 @@ export async function registerStages(
   registerMetrics(app, service)
   const routes = await registerControlApi(app, service)
   registerDocs(app, { document: () => apiDocument(routes), site: join(PACKAGES, '..', 'docs', '.vitepress', 'dist') })
-  return { deciding, hasDashboard: registerDashboard(app, { folder: join(PACKAGES, 'dashboard', 'dist') }) }
+  const { hasBuild, sendNotFound } = registerDashboard(app, { folder: join(PACKAGES, 'dashboard', 'dist') })
+  if (hasBuild) pages.sendNotFound = sendNotFound
+  return { deciding, hasDashboard: hasBuild }
 }
 
 async function registerTracking(app: FastifyInstance, { core, work, config, bodyTimeoutMs }: Service, bypass: Bypass): Promise<Deciding> {

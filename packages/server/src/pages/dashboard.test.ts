@@ -30,7 +30,8 @@ async function serve(t: TestContext, { isBuilt = true } = {}): Promise<{ url: st
   }
   if (isBuilt) build()
   const app = Fastify({ routerOptions: { maxParamLength: 1_000 } })
-  registerDashboard(app, { folder })
+  const { sendNotFound } = registerDashboard(app, { folder })
+  app.get('/mistyped', (_request, reply) => sendNotFound(reply))
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   t.after(async () => {
     await app.close()
@@ -69,6 +70,14 @@ test('every view is served with the same page, for any id; other paths are not',
     '/dist/index.html',
   ])
     assert.equal((await fetch(url + path)).status, 404, path)
+})
+
+test('for an address that does not exist, the page is sent with the status 404 and its policy', async (t) => {
+  const { url } = await serve(t)
+  const response = await fetch(`${url}/mistyped`)
+  assert.equal(response.status, 404)
+  assert.match(response.headers.get('content-security-policy') ?? '', /script-src 'self'/)
+  assert.match(await response.text(), /<title>Built/)
 })
 
 test('the page is revalidated, can run only its own files, and has a new nonce each time', async (t) => {

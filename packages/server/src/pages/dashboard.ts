@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { BuiltFiles, CACHE_FOREVER, HTML, REVALIDATE, responseFor } from '../http/built-files.ts'
 import { FILE_PATHS, PAGE_PATHS } from './paths.ts'
 
@@ -18,26 +18,31 @@ const NOT_BUILT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta na
 <p>The service is running, but its dashboard has not been built. Run <code>npm run build:dashboard</code> and reload.</p>
 <p>The API is described at <a href="/docs/api">/docs/api</a>.</p></html>`
 
-/** Returns whether there is a build. Without one, the page explains how to make it. */
-export function registerDashboard(app: FastifyInstance, { folder }: DashboardDeps): boolean {
+export interface Dashboard {
+  /** Without a build, the page explains how to make it. */
+  hasBuild: boolean
+  /** Sends the page with the status 404: it says that the page does not exist, with its navigation. */
+  sendNotFound: (reply: FastifyReply) => FastifyReply
+}
+
+export function registerDashboard(app: FastifyInstance, { folder }: DashboardDeps): Dashboard {
   const files = new BuiltFiles(folder)
 
-  for (const path of PAGE_PATHS) {
-    app.get(path, (_request, reply) => {
-      const nonce = randomBytes(16).toString('base64')
-      reply
-        .header('content-type', HTML)
-        .header('content-security-policy', policy(nonce))
-        .header('x-content-type-options', 'nosniff')
-        .header('x-frame-options', 'DENY')
-        .header('referrer-policy', 'no-referrer')
-        .header('cross-origin-opener-policy', 'same-origin')
-        // The names of its files change with their content, so browsers must revalidate the page that refers to them.
-        .header('cache-control', REVALIDATE)
-      const page = files.get('index.html')
-      return reply.send(page === undefined ? NOT_BUILT : page.bytes.toString('utf8').replace('content="NONCE"', `content="${nonce}"`))
-    })
+  const sendPage = (reply: FastifyReply): FastifyReply => {
+    const nonce = randomBytes(16).toString('base64')
+    reply
+      .header('content-type', HTML)
+      .header('content-security-policy', policy(nonce))
+      .header('x-content-type-options', 'nosniff')
+      .header('x-frame-options', 'DENY')
+      .header('referrer-policy', 'no-referrer')
+      .header('cross-origin-opener-policy', 'same-origin')
+      // The names of its files change with their content, so browsers must revalidate the page that refers to them.
+      .header('cache-control', REVALIDATE)
+    const page = files.get('index.html')
+    return reply.send(page === undefined ? NOT_BUILT : page.bytes.toString('utf8').replace('content="NONCE"', `content="${nonce}"`))
   }
+  for (const path of PAGE_PATHS) app.get(path, (_request, reply) => sendPage(reply))
   for (const path of FILE_PATHS) {
     // The names of files in assets/ change with their content.
     const cacheControl = path.startsWith('/assets/') ? CACHE_FOREVER : REVALIDATE
@@ -50,7 +55,7 @@ export function registerDashboard(app: FastifyInstance, { folder }: DashboardDep
     })
   }
   // The files are read at the first request.
-  return existsSync(join(folder, 'index.html'))
+  return { hasBuild: existsSync(join(folder, 'index.html')), sendNotFound: (reply) => sendPage(reply.code(404)) }
 }
 
 /** The nonce is for styles that Mantine creates at run time. Scripts must be files. */

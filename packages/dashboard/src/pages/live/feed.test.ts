@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LiveAccepted, LiveAttempt, LiveEvent } from '../../api/live.ts'
-import { Feed, MAX_ENTRIES, type Timer } from './feed.ts'
+import { Feed, MAX_ENTRIES, type Timer, timeOf } from './feed.ts'
 
 class Clock implements Timer {
   now = 10_000
@@ -70,6 +70,19 @@ test('the view changes at most five times a second and has the last 500 events, 
   assert.equal(feed.view().rows.length, MAX_ENTRIES)
   assert.deepEqual(ids().slice(0, 2), ['m-1999', 'm-1998'])
   assert.equal(new Set(feed.view().rows.map(({ seq }) => seq)).size, MAX_ENTRIES)
+})
+
+test('rows are in the order of the times that they show: of an attempt, when its outcome was known', () => {
+  const { clock, feed } = setUp()
+  const at = (ms: number): string => new Date(Date.UTC(2026, 10, 15) + ms).toISOString()
+  const attempt = (ms: number, totalMs: number) => ({ kind: 'attempt', at: at(ms), totalMs, success: true }) as LiveEvent
+  const row = (ms: number) => ({ ...accepted(String(ms)), at: at(ms) }) as LiveEvent
+  feed.add([row(1_000), row(3_000), attempt(500, 2_400), row(2_000), attempt(2_900, 50)])
+  clock.pass(300)
+  assert.deepEqual(
+    feed.view().rows.map(({ item }) => timeOf(item) - Date.UTC(2026, 10, 15)),
+    [3_000, 2_950, 2_900, 2_000, 1_000],
+  )
 })
 
 test('the first event is shown immediately, and the view is the same object until something changes', () => {

@@ -191,10 +191,18 @@ export class Feed {
   }
 }
 
+/** By the time that a row shows. Events of several processes arrive a little out of order. Of those at the same time, the last arrival is first. */
 function newestFirst(entries: readonly Entry[]): Entry[] {
-  const rows: Entry[] = []
-  for (let at = entries.length - 1; at >= 0 && rows.length < MAX_ENTRIES; at--) rows.push(entries[at] as Entry)
-  return rows
+  return entries
+    .slice(-MAX_ENTRIES)
+    .map((entry) => ({ entry, atMs: timeOf(entry.item) }))
+    .sort((one, other) => other.atMs - one.atMs || other.entry.seq - one.entry.seq)
+    .map(({ entry }) => entry)
+}
+
+/** When it happened: for an attempt, when its outcome was known. */
+export function timeOf(item: LiveItem): number {
+  return Date.parse(item.at) + (item.kind === 'attempt' ? (item.totalMs ?? 0) : 0)
 }
 
 function count(second: Second, event: LiveEvent): void {

@@ -6,7 +6,7 @@ import type { Names } from '../../api/use-names.ts'
 import { useIsNarrow } from '../../components/responsive-table.tsx'
 import { duration } from '../../text/format.ts'
 import { outcomeOf, subjectOf, typeOf, userOf } from './entry.ts'
-import type { Entry, LiveItem } from './feed.ts'
+import { type Entry, type LiveItem, timeOf } from './feed.ts'
 import classes from './live.module.css'
 
 /** In pixels. The margin is the height of the headings. */
@@ -151,7 +151,7 @@ const Cells = memo(function Cells({ item, names }: CellsProps) {
   return (
     <>
       <Cell className={classes['time']}>
-        <Clock at={item.at} />
+        <Clock at={new Date(timeOf(item)).toISOString()} />
       </Cell>
       <Cell>{source}</Cell>
       <Cell>{typeOf(item)}</Cell>
@@ -174,7 +174,7 @@ const Lines = memo(function Lines({ item, names }: CellsProps) {
       <div role="presentation" className={classes['line']}>
         <Cell>
           <span className={`${classes['time']} ${classes['faint']}`}>
-            <Clock at={item.at} />
+            <Clock at={new Date(timeOf(item)).toISOString()} />
           </span>{' '}
           {about(item) === '' ? typeOf(item) : about(item)}
         </Cell>

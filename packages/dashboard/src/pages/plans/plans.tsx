@@ -44,6 +44,8 @@ export default function PlansPage() {
 function PlanList({ mayEdit }: { mayEdit: boolean }) {
   const list = useList('GET /api/plans', { query: { limit: 100 }, everyMs: 15_000 })
   const { sources } = useNames()
+  const violations = useApi('GET /api/violations', { query: { limit: 1_000 }, everyMs: 15_000 })
+  const violated = violations.data === undefined ? undefined : countsOf(violations.data.data)
   const columns: Column<Plan>[] = [
     {
       label: 'Plan',
@@ -56,6 +58,19 @@ function PlanList({ mayEdit }: { mayEdit: boolean }) {
     },
     { label: 'Rules', cell: ({ rules }) => rulesSummary(rules) },
     { label: 'Sources', cell: ({ sourceIds }) => <SourceLinks ids={sourceIds} names={sources} /> },
+    {
+      label: 'Violations (24 h)',
+      isNumber: true,
+      cell: ({ id }) =>
+        violated === undefined ? (
+          '–'
+        ) : (
+          <ViewLink to={`/plans/${encodeURIComponent(id)}?tab=violations`}>
+            {exactCount(violated.get(id) ?? 0)}
+            {violations.data?.next != null && '+'}
+          </ViewLink>
+        ),
+    },
     { label: 'Version', isNumber: true, cell: ({ version }) => exactCount(version) },
   ]
   const empty = (
@@ -74,6 +89,13 @@ function PlanList({ mayEdit }: { mayEdit: boolean }) {
       <LoadedTable list={list} columns={columns} label="Tracking plans" empty={empty} />
     </Stack>
   )
+}
+
+/** The number of violations of each plan in the last 24 hours. */
+function countsOf(violations: readonly { planId: string; hours: readonly number[] }[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { planId, hours } of violations) counts.set(planId, (counts.get(planId) ?? 0) + hours.reduce((sum, each) => sum + each, 0))
+  return counts
 }
 
 export function SourceLinks({ ids, names }: { ids: readonly string[]; names: ReadonlyMap<string, string> }) {

@@ -130,11 +130,21 @@ function Selected({ rows, selected, onSelect, all }: SelectionProps & { all: Qua
   )
 }
 
+/** The messages whose reasons are those of the message above. */
+function sameAsAbove(rows: readonly Held[]): ReadonlySet<string> {
+  const same = new Set<string>()
+  for (const [at, { id, violations }] of rows.entries()) {
+    if (at > 0 && JSON.stringify(rows[at - 1]?.violations) === JSON.stringify(violations)) same.add(id)
+  }
+  return same
+}
+
 function Rows({ rows, selected, onSelect }: SelectionProps) {
   const { mayEdit } = useSession()
   const { sources } = useNames()
   const toggle = (id: string, isOn: boolean): void =>
     onSelect(new Set(isOn ? [...selected, id] : [...selected].filter((each) => each !== id)))
+  const repeated = sameAsAbove(rows)
   const columns: Column<Held>[] = [
     {
       label: 'Message',
@@ -153,7 +163,10 @@ function Rows({ rows, selected, onSelect }: SelectionProps) {
         </Group>
       ),
     },
-    { label: 'Why', cell: ({ violations }) => <Reasons violations={violations} /> },
+    {
+      label: 'Why',
+      cell: ({ id, violations }) => (repeated.has(id) ? <Note>Same as above</Note> : <Reasons violations={violations} />),
+    },
     { label: 'Source', cell: ({ sourceId }) => sources.get(sourceId) ?? sourceId },
     { label: 'User', cell: ({ userId, anonymousId }) => userId ?? (anonymousId === null ? 'no user' : `anonymous ${anonymousId}`) },
     { label: 'Received', isShort: true, cell: ({ receivedAt }) => <Time at={receivedAt} relative /> },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { canStillChange, donePercent, rateText, remainingMs, selectionText, shares } from './progress.ts'
+import { canStillChange, donePercent, outcomeSentence, rateText, remainingMs, selectionText, shares } from './progress.ts'
 
 const OUTCOMES = { pending: 10, delivered: 30, failed: 5, expired: 0, cancelled: 0 }
 
@@ -37,4 +37,17 @@ test('describes the rate and the selection', () => {
   assert.equal(rateText(null), 'no rate limit')
   assert.equal(selectionText({ states: ['failed', 'expired'], reason: 'timeout', total: 3 }), 'failed or expired with timeout')
   assert.equal(selectionText({ states: null, reason: null, total: 1 }), '1 delivery by id')
+})
+
+test('the outcome of a job in words', () => {
+  const none = { pending: 0, delivered: 0, failed: 0, expired: 0, cancelled: 0 }
+  assert.equal(outcomeSentence({ total: 50, done: 50, skipped: 0, outcomes: { ...none, delivered: 50 } }), 'All 50 delivered')
+  assert.equal(
+    outcomeSentence({ total: 50, done: 50, skipped: 0, outcomes: { ...none, failed: 40, expired: 10 } }),
+    '0 of 50 delivered, 50 failed or expired',
+  )
+  assert.equal(
+    outcomeSentence({ total: 50, done: 40, skipped: 5, outcomes: { ...none, delivered: 20, pending: 15 } }),
+    '50% done: 20 of 50 delivered, 15 pending, 5 skipped',
+  )
 })

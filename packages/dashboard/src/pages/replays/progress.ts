@@ -48,6 +48,26 @@ export function donePercent({ total, done, outcomes }: Pick<Job, 'total' | 'done
   return total === 0 ? 100 : Math.min(100, Math.floor(((done - outcomes.pending) / total) * 100))
 }
 
+/** What became of the deliveries: "All 50 delivered", "0 of 50 delivered, 50 failed or expired", "40% done: 20 of 50 delivered, 30 pending". */
+export function outcomeSentence(job: Pick<Job, 'total' | 'done' | 'outcomes' | 'skipped'>): string {
+  const { total, outcomes, skipped } = job
+  const { delivered, pending, failed, expired, cancelled } = outcomes
+  if (total > 0 && delivered === total) return `All ${total.toLocaleString()} delivered`
+  const percent = donePercent(job)
+  const parts = [
+    `${delivered.toLocaleString()} of ${total.toLocaleString()} delivered`,
+    ...(
+      [
+        [failed + expired, 'failed or expired'],
+        [pending, 'pending'],
+        [cancelled, 'cancelled'],
+        [skipped, 'skipped'],
+      ] as const
+    ).flatMap(([count, word]) => (count === 0 ? [] : [`${count.toLocaleString()} ${word}`])),
+  ]
+  return `${percent < 100 ? `${percent}% done: ` : ''}${parts.join(', ')}`
+}
+
 /** The time that remains at the job's rate limit; null if unknown. */
 export function remainingMs({ state, total, done, ratePerSecond }: Pick<Job, 'state' | 'total' | 'done' | 'ratePerSecond'>): number | null {
   return state !== 'running' || ratePerSecond === null ? null : (Math.max(0, total - done) / ratePerSecond) * 1_000

@@ -9,7 +9,7 @@ import { LinkButton, LongNote, SecondaryButton, Tag, Time, ViewLink } from '../.
 import { exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'
-import { donePercent, JOB_STATE_COLORS, type Job, rateText, selectionText } from './progress.ts'
+import { JOB_STATE_COLORS, type Job, outcomeSentence, rateText, selectionText } from './progress.ts'
 
 const STATES = ['running', 'paused', 'finished', 'cancelled'] as const
 
@@ -78,11 +78,7 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
         </Group>
         <JobBar job={job} />
         <LongNote>
-          {donePercent(job)}% done · {exactCount(job.outcomes.delivered)} delivered
-          {job.outcomes.pending > 0 && `, ${exactCount(job.outcomes.pending)} pending`}
-          {job.outcomes.failed + job.outcomes.expired > 0 &&
-            `, ${exactCount(job.outcomes.failed + job.outcomes.expired)} failed or expired`}{' '}
-          · {selectionText(job)} · {rateText(job.ratePerSecond)}
+          {outcomeSentence(job)} · {selectionText(job)} · {rateText(job.ratePerSecond)}
           {job.createdBy !== null && ` · by ${job.createdBy.name}`}
         </LongNote>
       </Stack>

@@ -92,7 +92,7 @@ async function explainX(
     return [
       mistake(
         'The whole batch was signed',
-        'For a batch, X-Signature covers only the first message, serialized with JSON.stringify. This signature covers the whole array. Compare with packages/webhook.',
+        'For a batch, X-Signature covers only the first message, serialized with JSON.stringify. This signature covers the whole array. Compare with the package @switchyard/webhook.',
         true,
       ),
     ]

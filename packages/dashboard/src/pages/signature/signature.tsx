@@ -244,7 +244,7 @@ function SchemeResult({ checked: { scheme, verdict, mistakes, needsOtherSecret }
         {!verdict.matches && <Digests received={verdict.received} computed={verdict.computed} />}
         {!isValid && (
           <SmallNote>
-            packages/webhook rejects this request with <Code>{verdict.code}</Code>
+            The package @switchyard/webhook rejects this request with <Code>{verdict.code}</Code>
             {verdict.header !== undefined && <> for {verdict.header}</>}.
           </SmallNote>
         )}

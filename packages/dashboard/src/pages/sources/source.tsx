@@ -81,7 +81,7 @@ function SourceDetails({ source }: { source: Source }) {
           title="Send messages"
           about={writeKeys.length > 1 ? 'Snippets use the newest write key.' : 'Snippets use the write key of this source.'}
         >
-          {newest !== undefined && <Snippets writeKey={newest} requireOAuth={requireOAuth} />}
+          {newest !== undefined && <Snippets writeKey={newest} requireOAuth={requireOAuth} isMasked />}
         </Section>
         <Section title="Destinations">
           <Destinations id={id} mayEdit={mayEdit} />
