@@ -6,7 +6,13 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
-import { addHour, packWeek, WEEK_MS, type Week, weekOf } from '../../packages/server/src/store/history/packing/packed-stats.ts'
+import {
+  addHour,
+  FORTNIGHT_MS,
+  type Fortnight,
+  fortnightOf,
+  packFortnight,
+} from '../../packages/server/src/store/history/packing/packed-stats.ts'
 import { latencyBucket, latencyName, PENDING, type StatCounts } from '../../packages/server/src/store/port/stat-counts.ts'
 import { startBrowser, type Tab } from './browser.ts'
 import { end, shopTraffic, startScene } from './scene.ts'
@@ -56,16 +62,16 @@ function bytesOf90Days(): number {
     seed = (seed * 48_271) % 2_147_483_647
     return seed / 2_147_483_647
   }
-  const begin = weekOf(Date.now())
+  const begin = fortnightOf(Date.now())
   for (let at = 0; at < MEASURED_DESTINATIONS; at++) {
-    const weeks = new Map<number, Week>()
+    const fortnights = new Map<number, Fortnight>()
     for (let hour = 0; hour < HOURS; hour++) {
       const ms = begin + hour * HOUR_MS
-      const week: Week = weeks.get(weekOf(ms)) ?? new Map()
-      weeks.set(weekOf(ms), week)
-      addHour(week, ms, countsOf(hour, random))
+      const fortnight: Fortnight = fortnights.get(fortnightOf(ms)) ?? new Map()
+      fortnights.set(fortnightOf(ms), fortnight)
+      addHour(fortnight, ms, countsOf(hour, random))
     }
-    for (const [ms, week] of weeks) insert.run(`dst_${String(at).padStart(12, '0')}`, WEEK_MS, ms, packWeek(week))
+    for (const [ms, fortnight] of fortnights) insert.run(`dst_${String(at).padStart(12, '0')}`, FORTNIGHT_MS, ms, packFortnight(fortnight))
   }
   const { pages } = database.prepare('SELECT count(*) AS pages FROM dbstat').get() as { pages: number }
   database.close()

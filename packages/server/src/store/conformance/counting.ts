@@ -125,10 +125,10 @@ export function counting({ store, reopen, open }: StoreFixture): void {
       assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [601, 601])
       await opened.store.dropExpired(AT_MS + 8 * DAY_MS)
       assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [1, 601])
-      // By whole weeks, into which they are packed.
+      // By whole fortnights, into which they are packed.
       await opened.store.dropExpired(AT_MS + 92 * DAY_MS)
       assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [0, 601])
-      await opened.store.dropExpired(AT_MS + 98 * DAY_MS)
+      await opened.store.dropExpired(AT_MS + 106 * DAY_MS)
       assert.deepEqual([await left(MINUTE_MS), await left(HOUR_MS)], [0, 0])
     } finally {
       await opened.dispose()
@@ -170,7 +170,7 @@ export function counting({ store, reopen, open }: StoreFixture): void {
       // Neighbouring buckets are merged when they are packed.
       const [fifth] = (await read(subject)).slice(5)
       assert.deepEqual(fifth?.counts, { ...countsOf(5), delivered: 12, [latencyName(100)]: 12 })
-      // The week goes when its last hour is old enough.
+      // The fortnight goes when its last hour is old enough.
       await opened.store.dropExpired(AT_MS + 120 * DAY_MS)
       assert.deepEqual(await read(subject), [])
     } finally {

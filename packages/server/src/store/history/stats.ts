@@ -1,10 +1,10 @@
 // Counts over time. Every count is added to its minute and to its hour. Minutes are dropped sooner than hours, and
-// neither has to be computed from the other. Hours that are over are packed into weeks: see packed-stats.ts.
+// neither has to be computed from the other. Hours that are over are packed into fortnights: see packed-stats.ts.
 
 import type { Awaitable, Sql } from '../encoding/sql.ts'
 import type { StatKind, StatPoint, StatQuery, StatRow } from '../port/books.ts'
 import { addCounts, isOnlyRecent, type StatCounts } from '../port/stat-counts.ts'
-import { addHour, hoursWithin, packWeek, unpackWeek, WEEK_MS, weekOf } from './packing/packed-stats.ts'
+import { addHour, FORTNIGHT_MS, fortnightOf, hoursWithin, packFortnight, unpackFortnight } from './packing/packed-stats.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
@@ -12,19 +12,19 @@ const DROPPED_PER_STEP = 500
 /** Hours are packed when they have been over for so long that counts rarely arrive. */
 const PACKED_AFTER_MS = 2 * HOUR_MS
 /** A step is one transaction, for which other writes wait. */
-const WEEKS_PER_STEP = 20
+const FORTNIGHTS_PER_STEP = 20
 
 /** The key of a stored row. */
 export interface StatKey {
   kind: StatKind
   subject: string
-  /** MINUTE_MS, HOUR_MS or WEEK_MS. */
+  /** MINUTE_MS, HOUR_MS or FORTNIGHT_MS. */
   step: number
-  /** The start of the minute, hour or week. */
+  /** The start of the minute, hour or fortnight. */
   at: number
 }
 
-/** `doc`: the counts of a minute or an hour, as JSON; a packed week, or `{}`. */
+/** `doc`: the counts of a minute or an hour, as JSON; a packed fortnight, or `{}`. */
 export interface StoredStat extends StatKey {
   doc: string
 }
@@ -74,15 +74,15 @@ function idOf({ kind, subject, step, at }: StatKey): string {
 export async function packStats(stats: StatRows, sql: Sql, nowMs: number): Promise<number> {
   const beforeMs = Math.floor((nowMs - PACKED_AFTER_MS) / HOUR_MS) * HOUR_MS
   const over = 'SELECT kind, subject, at FROM stats WHERE step = ? AND at < ? ORDER BY at LIMIT ?'
-  const weeks = new Map<string, StatKey>()
+  const fortnights = new Map<string, StatKey>()
   for (const { kind, subject, at } of await sql.all<StatKey>(over, [HOUR_MS, beforeMs, DROPPED_PER_STEP])) {
-    const key: StatKey = { kind, subject, step: WEEK_MS, at: weekOf(at) }
-    if (weeks.size < WEEKS_PER_STEP) weeks.set(idOf(key), key)
+    const key: StatKey = { kind, subject, step: FORTNIGHT_MS, at: fortnightOf(at) }
+    if (fortnights.size < FORTNIGHTS_PER_STEP) fortnights.set(idOf(key), key)
   }
   const packed: { key: StatKey; hours: { at: number; doc: string }[] }[] = []
-  for (const key of weeks.values()) {
+  for (const key of fortnights.values()) {
     const which = 'kind = ? AND subject = ? AND step = ? AND at >= ? AND at < ?'
-    const values = [key.kind, key.subject, HOUR_MS, key.at, Math.min(beforeMs, key.at + WEEK_MS)]
+    const values = [key.kind, key.subject, HOUR_MS, key.at, Math.min(beforeMs, key.at + FORTNIGHT_MS)]
     const hours = await sql.all<{ at: number; doc: string }>(
       `SELECT at, doc FROM stats WHERE ${which} ${sql.lock('FOR UPDATE SKIP LOCKED')}`,
       values,
@@ -94,9 +94,9 @@ export async function packStats(stats: StatRows, sql: Sql, nowMs: number): Promi
   if (packed.length === 0) return 0
   const docs = new Map((await stats.stored(packed.map(({ key }) => key))).map((row) => [idOf(row), row.doc]))
   const rows = packed.map(({ key, hours }) => {
-    const week = unpackWeek(docs.get(idOf(key)) ?? '{}')
-    for (const { at, doc } of hours) addHour(week, at, JSON.parse(doc) as StatCounts)
-    return { ...key, doc: packWeek(week) }
+    const fortnight = unpackFortnight(docs.get(idOf(key)) ?? '{}')
+    for (const { at, doc } of hours) addHour(fortnight, at, JSON.parse(doc) as StatCounts)
+    return { ...key, doc: packFortnight(fortnight) }
   })
   await stats.put(rows)
   return packed.reduce((sum, { hours }) => sum + hours.length, 0)
@@ -108,7 +108,7 @@ export async function dropStats(sql: Sql, minutesBeforeMs: number, hoursBeforeMs
   const drop = (step: number, beforeMs: number): Awaitable<number> =>
     sql.run(`DELETE FROM stats WHERE (kind, subject, step, at) IN (${old})`, [step, Math.floor(beforeMs)])
   const dropped = (await drop(MINUTE_MS, minutesBeforeMs)) + (await drop(HOUR_MS, hoursBeforeMs))
-  return dropped + (await drop(WEEK_MS, hoursBeforeMs - WEEK_MS))
+  return dropped + (await drop(FORTNIGHT_MS, hoursBeforeMs - FORTNIGHT_MS))
 }
 
 /** Stored rows of one step in a period. */
@@ -123,7 +123,7 @@ export function storedRanges({ stepMs, fromMs, toMs }: Pick<StatQuery, 'stepMs' 
   if (stepMs % HOUR_MS !== 0) return [{ step: MINUTE_MS, fromMs, toMs }]
   return [
     { step: HOUR_MS, fromMs, toMs },
-    { step: WEEK_MS, fromMs: weekOf(fromMs), toMs },
+    { step: FORTNIGHT_MS, fromMs: fortnightOf(fromMs), toMs },
   ]
 }
 
@@ -140,7 +140,7 @@ export function seriesOf(
     else addCounts(sum, counts)
   }
   for (const { step, at, doc } of rows) {
-    if (step === WEEK_MS) for (const hour of hoursWithin(at, doc, fromMs, toMs)) add(hour.at, hour.counts)
+    if (step === FORTNIGHT_MS) for (const hour of hoursWithin(at, doc, fromMs, toMs)) add(hour.at, hour.counts)
     else add(at, JSON.parse(doc) as StatCounts)
   }
   return Array.from(points, ([atMs, counts]) => ({ atMs, counts })).sort((a, b) => a.atMs - b.atMs)

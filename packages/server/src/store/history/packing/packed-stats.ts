@@ -1,4 +1,4 @@
-// Counts per hour that are over are packed: one row holds a week of a source or destination, as compressed columns of numbers, because a row
+// Counts per hour that are over are packed: one row holds two weeks of a source or destination, as compressed columns of numbers, because a row
 // per hour would take twenty times the space. Counts that follow from others (deliveries from attempts, attempts from their latencies) are
 // stored as differences, which are mostly zero. Buckets of latencies are merged by threes: percentiles of packed hours are accurate to
 // within 16 %. Packing again adds to what is there, so hours that arrive late are not lost. Pure.
@@ -7,10 +7,11 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { addCounts, bucketOfName, latencyName, type StatCounts } from '../../port/stat-counts.ts'
 
 const HOUR_MS = 3_600_000
-const HOURS = 168
-export const WEEK_MS = HOURS * HOUR_MS
+/** Two weeks: a row of one week would leave half of its last page in SQLite empty. */
+const HOURS = 336
+export const FORTNIGHT_MS = HOURS * HOUR_MS
 
-/** What a row of a week holds before anything is packed into it. */
+/** What a row of a fortnight holds before anything is packed into it. */
 const EMPTY = '{}'
 const MERGED_BUCKETS = 3
 /** From which counts a count is predicted; by default from none. */
@@ -18,21 +19,21 @@ const PREDICTED: Readonly<Record<string, string>> = { delivered: 'attempts', owe
 const LATENCIES = ' latencies'
 const END_OF_NAME = 0
 
-/** The counts of each hour of a week, by its place in the week. */
-export type Week = Map<number, StatCounts>
+/** The counts of each hour of a fortnight, by its place in the fortnight. */
+export type Fortnight = Map<number, StatCounts>
 
-export function weekOf(atMs: number): number {
-  return Math.floor(atMs / WEEK_MS) * WEEK_MS
+export function fortnightOf(atMs: number): number {
+  return Math.floor(atMs / FORTNIGHT_MS) * FORTNIGHT_MS
 }
 
-export function addHour(week: Week, atMs: number, counts: Readonly<StatCounts>): void {
-  const at = (atMs - weekOf(atMs)) / HOUR_MS
-  const sum = week.get(at) ?? {}
+export function addHour(fortnight: Fortnight, atMs: number, counts: Readonly<StatCounts>): void {
+  const at = (atMs - fortnightOf(atMs)) / HOUR_MS
+  const sum = fortnight.get(at) ?? {}
   addCounts(sum, counts)
-  week.set(at, sum)
+  fortnight.set(at, sum)
 }
 
-export function packWeek(week: Week): string {
+export function packFortnight(fortnight: Fortnight): string {
   const columns = new Map<string, Float64Array>()
   const columnOf = (name: string): Float64Array => {
     const column = columns.get(name) ?? new Float64Array(HOURS)
@@ -40,7 +41,7 @@ export function packWeek(week: Week): string {
     return column
   }
   const latencies = new Float64Array(HOURS)
-  for (const [at, counts] of week) {
+  for (const [at, counts] of fortnight) {
     for (const [name, count] of Object.entries(counts)) {
       const bucket = bucketOfName(name)
       const column = columnOf(bucket === null ? name : latencyName(mergedBucket(bucket)))
@@ -57,9 +58,9 @@ export function packWeek(week: Week): string {
   return deflateRawSync(Buffer.from(bytes), { level: 9 }).toString('base64')
 }
 
-export function unpackWeek(doc: string): Week {
-  const week: Week = new Map()
-  if (doc === EMPTY) return week
+export function unpackFortnight(doc: string): Fortnight {
+  const fortnight: Fortnight = new Map()
+  if (doc === EMPTY) return fortnight
   const bytes = inflateRawSync(Buffer.from(doc, 'base64'))
   const differences = new Map<string, Float64Array>()
   const latencies = new Float64Array(HOURS)
@@ -94,12 +95,12 @@ export function unpackWeek(doc: string): Week {
   for (const [name, column] of columns) {
     for (let at = 0; at < HOURS; at++) {
       if (column[at] === 0) continue
-      const counts = week.get(at) ?? {}
+      const counts = fortnight.get(at) ?? {}
       counts[name] = column[at] as number
-      week.set(at, counts)
+      fortnight.set(at, counts)
     }
   }
-  return week
+  return fortnight
 }
 
 /** The numbers from which those of a column differ little. */
@@ -123,10 +124,10 @@ function putNumber(bytes: number[], value: number): void {
   bytes.push(left)
 }
 
-/** The hours of a week that are in a period, in order. */
-export function hoursWithin(weekMs: number, doc: string, fromMs: number, toMs: number): { at: number; counts: StatCounts }[] {
-  return [...unpackWeek(doc)]
-    .map(([at, counts]) => ({ at: weekMs + at * HOUR_MS, counts }))
+/** The hours of a fortnight that are in a period, in order. */
+export function hoursWithin(fortnightMs: number, doc: string, fromMs: number, toMs: number): { at: number; counts: StatCounts }[] {
+  return [...unpackFortnight(doc)]
+    .map(([at, counts]) => ({ at: fortnightMs + at * HOUR_MS, counts }))
     .filter(({ at }) => at >= fromMs && at < toMs)
     .sort((a, b) => a.at - b.at)
 }
