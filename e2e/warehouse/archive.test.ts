@@ -28,7 +28,7 @@ const replay = (service: Service, body: object): Promise<Job> => service.api('/r
 const jobOf = (service: Service, id: string): Promise<Job> => service.api(`/replays/${id}`)
 const change = (service: Service, id: string, body: object): Promise<Job> => service.api(`/replays/${id}`, { method: 'PATCH', body })
 const until = (service: Service, id: string, isIt: (job: Job) => boolean, what: string): Promise<Job> =>
-  eventually(() => jobOf(service, id), isIt, { what, deadlineMs: 120_000 })
+  eventually(() => jobOf(service, id), isIt, { what, deadlineMs: 300_000 })
 
 const refusal = async (asked: Promise<unknown>): Promise<string> =>
   asked.then(

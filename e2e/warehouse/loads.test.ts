@@ -7,6 +7,7 @@ import type pg from 'pg'
 import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
 import { readTable } from '../../packages/warehouse/src/fixtures/lake-reading.ts'
 import { track } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 import { addLake, attemptsOf, idsIn, LOAD, lakeOf, loaded, RETRY, startWithLake, type Tables } from './system.ts'
 
 const messages = (count: number, from = 0): object[] =>
@@ -32,8 +33,14 @@ test('messages are rows in files within a moment, once, and the delivery says in
   )
   const [done] = await service.deliveries()
   await assert.rejects(service.api(`/deliveries/${done?.id}/replay`, { method: 'POST', body: {} }), isLoaded)
-  const again = { destinationId: id, states: ['delivered'] }
-  await assert.rejects(service.api('/replays', { method: 'POST', body: again }), isLoaded)
+  const again = { destinationId: id, states: ['delivered'], includeReplayed: true }
+  const job = await service.api<{ id: string }>('/replays', { method: 'POST', body: again })
+  const skipped = await eventually(
+    () => service.api<{ state: string; replayed: number; skippedReasons: object }>(`/replays/${job.id}`),
+    ({ state }) => state === 'finished',
+    { what: 'the end of the replay' },
+  )
+  assert.deepEqual([skipped.replayed, skipped.skippedReasons], [0, { already_loaded: 51 }])
   const [attempt] = await attemptsOf(service)
   assert.ok(attempt?.load)
   assert.match(attempt.load.id, /^load_/)

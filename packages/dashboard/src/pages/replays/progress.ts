@@ -15,7 +15,7 @@ export const SKIP_REASONS: Readonly<Record<keyof Job['skippedReasons'], string>>
   still_pending: 'still pending',
   message_gone: 'message no longer stored',
   destination_gone: 'destination deleted',
-  already_loaded: 'received when the warehouse existed already, so its rows are there',
+  already_loaded: 'rows are in the warehouse already',
   user_suppressed: 'user suppressed',
   user_deleted: 'user deleted since',
   filtered: 'excluded by a filter of the destination',

@@ -18,9 +18,8 @@ import {
   time,
   withDefault,
 } from '../../api/schema.ts'
-import { kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
-import type { Destination, FinalStateName, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason, Store } from '../../store/store.ts'
+import type { FinalStateName, ReplayJob, ReplayJobState, ReplaySelection, ReplaySkipReason, Store } from '../../store/store.ts'
 import { audited } from '../routes/audit-entries.ts'
 import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
@@ -118,7 +117,10 @@ const SKIPS = {
   message_gone: optional(integer({ description: 'The message is no longer stored.' })),
   destination_gone: optional(integer({ description: 'The destination was deleted.' })),
   already_loaded: optional(
-    integer({ description: 'The destination is a warehouse, and the message was received when the warehouse existed already.' }),
+    integer({
+      description:
+        'The destination is a warehouse, and has the rows of the message already: it was delivered to it, or, for an archive, it was received when the warehouse existed already.',
+    }),
   ),
   user_suppressed: optional(integer({ description: 'The user is suppressed. Only for messages from an archive, like the following.' })),
   user_deleted: optional(integer({ description: 'The user was deleted after the message was received.' })),
@@ -267,16 +269,6 @@ function selectionOf(store: Store, body: NewReplay): ReplaySelection {
   }
   if (destinationId !== undefined && !store.configuration().destinations.has(destinationId))
     throw invalidField('destinationId', 'is not the id of a destination. GET /api/destinations lists all destinations')
-  const { destinations } = store.configuration()
-  const chosen = destinationId === undefined ? [...destinations.values()] : [destinations.get(destinationId) as Destination]
-  // What was delivered to a warehouse is in its tables, and would be in them twice.
-  if (states?.includes('delivered') === true && chosen.some((each) => kindOf(each).place === 'loader'))
-    throw new ApiError('already_loaded', {
-      message:
-        destinationId === undefined
-          ? 'What was delivered to a warehouse is in its tables already. Select the deliveries of one other destination with destinationId.'
-          : 'What was delivered to a warehouse is in its tables already. Leave `delivered` out of `states`.',
-    })
   if (from !== undefined && to !== undefined && to < from) throw invalidField('to', 'must not be before from')
   return {
     destinationId: destinationId ?? null,

@@ -33,6 +33,7 @@ export class ReplayJudge<Id extends RowId> {
   readonly #job: JudgedJob<Id>
   /** Ids of destinations by row id; null if the destination is deleted. */
   readonly #destinations = new Map<Id, string | null>()
+  readonly #warehouses = new Set<Id>()
   /** The sizes of the locked segments; null if a segment is no longer stored. */
   readonly #segments = new Map<Id, number | null>()
   readonly #bodies = new Map<Id, StoredMessages>()
@@ -64,9 +65,12 @@ export class ReplayJudge<Id extends RowId> {
     const same = await this.#rows.sameMessages(candidates, this.#job)
     const parents = await this.#parents(candidates, same)
     const { includeReplayed } = this.#job
-    const verdicts = candidates.map(({ origin, destination }, at): ReplayVerdict<Id> => {
+    const verdicts = candidates.map(({ origin, destination, state }, at): ReplayVerdict<Id> => {
       const { hasPendingOrDelivered, hasPending, ofJob, newest } = same[at] as SameMessage<Id>
       if (this.#destinations.get(destination) === null) return { found: 'destination_gone', bytes: 0 }
+      // Its rows would be in the tables twice, whatever the user asked for.
+      if (this.#warehouses.has(destination) && !hasPending && (state === 'delivered' || hasPendingOrDelivered))
+        return { found: 'already_loaded', bytes: 0 }
       // A job sends a message only once, however that ended.
       if (ofJob || (includeReplayed ? hasPending : hasPendingOrDelivered)) return { found: 'already_replayed', bytes: 0 }
       const parent = parents.get(at)
@@ -99,7 +103,10 @@ export class ReplayJudge<Id extends RowId> {
     for (const { destination } of candidates) if (!this.#destinations.has(destination)) unknown.add(destination)
     if (unknown.size === 0) return
     for (const num of unknown) this.#destinations.set(num, null)
-    for (const { num, id, deleted } of await this.#rows.destinations([...unknown])) this.#destinations.set(num, deleted ? null : id)
+    for (const { num, id, deleted, isWarehouse } of await this.#rows.destinations([...unknown])) {
+      this.#destinations.set(num, deleted ? null : id)
+      if (isWarehouse) this.#warehouses.add(num)
+    }
   }
 
   async #parents(

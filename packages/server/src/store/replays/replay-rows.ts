@@ -222,7 +222,7 @@ export interface ReplayRows<Id extends RowId> extends OriginRows<Id> {
   docs(origins: readonly Id[]): Iterable<{ origin: Id; doc: string }> | AsyncIterable<{ origin: Id; doc: string }>
 
   /** Locks the destinations against deletion until the transaction ends. A later deletion cancels the replays that were created here. */
-  destinations(nums: readonly Id[]): Awaitable<readonly { num: Id; id: string; deleted: boolean }[]>
+  destinations(nums: readonly Id[]): Awaitable<readonly { num: Id; id: string; deleted: boolean; isWarehouse: boolean }[]>
   /** In the order of the deliveries. */
   sameMessages(deliveries: readonly ResolvedDelivery<Id>[], job: { num: Id; bound: Id }): Awaitable<readonly SameMessage<Id>[]>
   /** The stored sizes. Locks the segments against being dropped until the transaction ends. Segments that are missing in the result are no longer stored. */
@@ -333,11 +333,14 @@ export function replayRows<Id extends RowId>(
 
 /** Locks the destinations against deletion until the transaction ends. `among`: a condition on one of their ids. */
 export async function lockDestinations<Id extends RowId>(sql: Sql<Id>, among: string, ids: readonly RowId[]) {
-  const rows = await sql.all<{ num: Id; id: string; deleted: boolean }>(
-    `SELECT num, id, deleted FROM destinations WHERE ${among} ORDER BY num ${sql.lock('FOR SHARE')}`,
+  const rows = await sql.all<{ num: Id; id: string; deleted: boolean; doc: string }>(
+    `SELECT num, id, deleted, doc FROM destinations WHERE ${among} ORDER BY num ${sql.lock('FOR SHARE')}`,
     [sql.list(ids)],
   )
-  return rows.map((row) => Object.assign(row, { deleted: isTrue(row.deleted) }))
+  return rows.map(({ num, id, deleted, doc }) => {
+    const isWarehouse = (JSON.parse(doc) as { type?: string }).type === 'warehouse'
+    return { num, id, deleted: isTrue(deleted), isWarehouse }
+  })
 }
 
 /** What a step with messages of an archive needs in addition. */
