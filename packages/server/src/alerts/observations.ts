@@ -3,6 +3,7 @@
 
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { readNotices } from '../store/port/warehouse-notices.ts'
 import { type LedgerRow, type Store, SYSTEM_SOURCE } from '../store/store.ts'
 import type { AttemptOutcomes } from './rules/attempts-failing.ts'
 import type { Backlog } from './rules/backlog-growing.ts'
@@ -32,6 +33,7 @@ import {
 } from './rules/rule.ts'
 import { RECENT_MINUTES, type SourceTraffic } from './rules/source-silent.ts'
 import type { NodeVersions } from './rules/versions-differ.ts'
+import type { WarehouseNotices } from './rules/warehouse-tables.ts'
 import { recentCounts, usualTrafficOf } from './traffic.ts'
 
 export interface ObservationParts {
@@ -56,7 +58,8 @@ export type AboutDestination = DestinationOutcomes &
   AttemptOutcomes &
   Waiting &
   StoppedDestination &
-  OrderBacklog
+  OrderBacklog &
+  WarehouseNotices
 export type AboutSource = SourceTraffic & Rejections & PlanViolations & QuarantinedMessages
 export type AboutService = Disk & Quarantine & LedgerBalance & NodeVersions
 export type About = AboutDestination | AboutSource | AboutService | NodePresence
@@ -150,6 +153,8 @@ export class Observations {
     for (const id of this.#pending.keys()) if (!pending.has(id)) this.#pending.delete(id)
     const ordered = new Map<string, OrderBacklog['ordered']>()
     for (const { id, order } of watched) if (order != null) ordered.set(id, await this.#orderBacklogOf(id, order.maxWaiting, nowMs))
+    const notices = new Map<string, WarehouseNotices['notices']>()
+    for (const { id, type } of watched) if (type === 'warehouse') notices.set(id, await readNotices(store.documents, id))
     return watched.map(({ id, name, enabled, paused }) => {
       const own = minutes.get(id) ?? new Map<number, DestinationMinute>()
       const failure = failureOf(id)
@@ -166,6 +171,7 @@ export class Observations {
         pending: this.#pendingOf(id, pending.get(id) ?? 0, nowMs),
         oldestPendingAtMs: oldest.get(id) ?? null,
         ordered: ordered.get(id) ?? null,
+        notices: notices.get(id) ?? null,
       }
       return { subject: { kind: 'destination', id, name }, about }
     })

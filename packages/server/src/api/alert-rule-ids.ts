@@ -20,6 +20,7 @@ export const RULE_IDS = [
   'ledger_unbalanced',
   'versions_differ',
   'order_backlog_growing',
+  'warehouse_tables',
 ] as const
 export type RuleId = (typeof RULE_IDS)[number]
 

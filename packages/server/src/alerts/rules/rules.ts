@@ -20,6 +20,7 @@ import type { Rule } from './rule.ts'
 import { sourceSilent } from './source-silent.ts'
 import { sourceVolumeUnusual } from './source-volume-unusual.ts'
 import { versionsDiffer } from './versions-differ.ts'
+import { warehouseTables } from './warehouse-tables.ts'
 
 export const RULES = [
   destinationFailing,
@@ -41,5 +42,6 @@ export const RULES = [
   ledgerUnbalanced,
   versionsDiffer,
   orderBacklogGrowing,
+  warehouseTables,
   // A rule is given only what is observed about subjects of its kind.
 ] as readonly Rule<never>[]

@@ -27,7 +27,14 @@ export interface SchemaGrew extends OfSource {
 export interface LoadEnded extends OfSource {
   kind: 'ended'
   loadId: string
+  /** The name of the schema. */
+  schema: string
+  /** What was committed by this attempt. */
   tables: readonly { table: string; rows: number }[]
+  /** All tables that are committed. */
+  loaded: readonly string[]
+  /** Tables that could not be loaded, although the place can be reached. */
+  failed: readonly { table: string; message: string }[]
   unfit: readonly UnfitCount[]
   limits: readonly LimitReached[]
   recreated: readonly string[]

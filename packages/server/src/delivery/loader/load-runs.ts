@@ -25,6 +25,8 @@ const MAX_BYTES = 48 * 1024 * 1024
 /** How long one attempt deletes rows before it continues in the next. */
 const DELETION_MS = 180_000
 const CLOSE_MS = 500
+/** Errors that are about the place, and not about one of its tables. */
+const ALL_TABLES = new Set<WarehouseError['code']>(['credentials_refused', 'disk_full', 'read_only', 'timed_out', 'unreachable'])
 const MAX_TABLES = 200
 const MAX_SHOWN_ROWS = 10
 
@@ -130,6 +132,9 @@ export class LoadRuns implements IntegrationRuns {
       ...of,
       kind: 'ended',
       loadId: id,
+      schema: schema.name,
+      loaded: result.tables.filter(({ error }) => error === null).map(({ table }) => table),
+      failed: [...errors].filter(([, { code }]) => !ALL_TABLES.has(code)).map(([table, { message }]) => ({ table, message })),
       tables: fresh.map(({ table, rows }) => ({ table, rows })),
       unfit: [...evolved.unfit, ...result.unfit].filter(({ table }) => counted.has(table)),
       limits: evolved.limits,

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { SourceSchema, StoredTable, UnfitCount } from '@switchyard/warehouse'
 import type { DocumentStore, StoredDocument } from './documents.ts'
+import { WAREHOUSE_NOTICES } from './warehouse-notices.ts'
 
 export const WAREHOUSE_SCHEMAS = 'warehouse-schema'
 export const WAREHOUSE_TABLES = 'warehouse-table'
@@ -166,7 +167,8 @@ export async function openLoads(documents: DocumentStore, destinationId: string)
 
 /** Removes everything about the tables of a destination that was deleted. */
 export async function dropTables(documents: DocumentStore, destinationId: string): Promise<void> {
-  for (const kind of [WAREHOUSE_SCHEMAS, WAREHOUSE_TABLES, WAREHOUSE_LOADS]) await documents.drop(kind, { prefix: `${destinationId} ` })
+  for (const kind of [WAREHOUSE_SCHEMAS, WAREHOUSE_TABLES, WAREHOUSE_LOADS, WAREHOUSE_NOTICES])
+    await documents.drop(kind, { prefix: `${destinationId} ` })
 }
 
 function schemaPrefix(destinationId: string, sourceId: string): string {

@@ -1,6 +1,7 @@
 // Answers what loaders ask: the schemas of sources, which are stored here, and what became of loads.
 
 import type { SourceSchema } from '@switchyard/warehouse'
+import { noteTables } from '../../../store/port/warehouse-notices.ts'
 import {
   addStats,
   closeLoad,
@@ -40,6 +41,7 @@ export class LoaderAnswering {
     if (question.kind === 'open') return openLoads(documents, question.destinationId)
     const { tables, unfit } = question
     if (tables.length > 0) await addStats(documents, question, tables, unfit, nowMs())
+    await noteTables(documents, question, nowMs())
     onLoad?.(question)
     return null
   }
