@@ -108,3 +108,39 @@ test('PostgreSQL: a missing permission is named, and the password is kept when o
   assert.ok(success, 'the password is still known')
   tab.check()
 })
+
+test('the page of a warehouse shows what waits, its loads, its tables, and what did not fit', async () => {
+  const { data } = await service.api<{ data: { id: string; name: string }[] }>('/destinations')
+  const id = data.find(({ name }) => name === 'Lake')?.id ?? ''
+  await service.api(`/destinations/${id}`, { method: 'PATCH', body: { load: { everyMs: 3_600_000 } } })
+  await service.send([
+    track('n1', { event: 'Order Completed', properties: { total: 1 } }),
+    track('n2', { event: 'Order Completed', properties: { total: { oops: true } } }),
+    track('n3', { event: 'Order Completed', properties: { total: 'many' } }),
+  ])
+  await tab.visit(`/destinations/${id}`)
+  await tab.page.getByText('3 messages', { exact: true }).waitFor()
+  await click('Load now')
+  await tab.page.getByText('0 messages', { exact: true }).waitFor({ timeout: 60_000 })
+  await tab.page
+    .getByText(/^\d+ rows in \d+ tables, .* in /)
+    .first()
+    .waitFor({ timeout: 60_000 })
+  for (const name of ['Latency (p95)', 'Circuit breaker', 'Success rate'])
+    assert.equal(await tab.page.getByRole('heading', { name }).count(), 0, name)
+  await tab.page.getByText(/\d values?$/).waitFor()
+  await isClean()
+  await click('Run now')
+  await tab.page.getByText(/^Last run .*: nothing to do\.$/).waitFor({ timeout: 60_000 })
+
+  await tab.page.getByRole('tab', { name: 'Tables' }).click()
+  await tab.page.getByRole('button', { name: /order_completed .*did not fit/ }).click()
+  await tab.page.getByRole('row', { name: /total double properties\.total .* 1 × string/ }).waitFor()
+  await isClean()
+
+  const { data: deliveries } = await service.api<{ data: { id: string }[] }>(`/deliveries?destinationId=${id}&limit=1`)
+  await tab.visit(`/deliveries/${deliveries[0]?.id}`)
+  await tab.page.getByText(/^\d+ rows in \d+ tables, .* in /).waitFor()
+  await tab.page.getByText(/Load load_.*: .*order_completed \(3\)/).waitFor()
+  tab.check()
+})

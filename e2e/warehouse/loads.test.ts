@@ -46,6 +46,14 @@ test('messages are rows in files within a moment, once, and the delivery says in
   assert.match(attempt.load.id, /^load_/)
   assert.ok(attempt.load.tables.some(({ table }) => table === '_messages'))
   assert.ok(attempt.load.bytes > 0 && attempt.load.durationMs > 0)
+  const { data: loads } = await service.api<{ data: { id: string; rows: number; messages: number; failed: string[] }[] }>(
+    `/destinations/${id}/loads`,
+  )
+  assert.ok(loads.some((load) => load.id === attempt.load?.id && load.failed.length === 0))
+  assert.equal(
+    loads.reduce((sum, load) => sum + load.messages, 0),
+    51,
+  )
   const { data } = await service.api<Tables>(`/destinations/${id}/tables`)
   const orders = data.find(({ table }) => table === 'order_completed')
   assert.deepEqual([orders?.rows, orders?.schema], [50, 'default'])

@@ -38,6 +38,7 @@ export interface Schemas {
   Token: { id: string; name: string; role: 'viewer' | 'editor' | 'admin'; sources: 'all' | string[]; expiresAt: string | null; owner: ({ subject: string; email: string | null }) | null; createdAt: string | null; lastUsedAt: string | null }
   TrackingPlan: { id: string; name: string; unplanned: 'allow' | 'observe' | 'quarantine'; rules: Schemas['PlanRule'][]; description: string | null; sourceIds: string[]; version: number; createdAt: string }
   WarehouseCheck: { problem: { code: string; message: string } | null; steps: ({ step: string; ok: boolean; error: string | null })[]; version: string | null; messages: number; tables: ({ sourceId: string | null; schema: string; table: string; rows: number; columnCount: number; columns: ({ name: string; type: string; path: string; example: string | null })[]; unfit: number })[] }
+  WarehouseLoad: { id: string; sourceId: string; at: string; messages: number; tables: number; rows: number; bytes: number; durationMs: number; failed: string[] }
   WarehouseTable: { sourceId: string; schema: string; table: string; columns: ({ name: string; type: string; path: string; since: string | null; unfit: { count: number; types: { type: string; count: number }[] } })[]; unfit: { path: string; type: string; count: number }[]; rows: number; lastLoadAt: string | null }
   WarehouseUpkeep: { state: 'never' | 'waiting' | 'running' | 'done'; startedAt: string | null; finishedAt: string | null; changed: number; problems: { code: string; message: string }[]; error: string | null }
 }
@@ -157,6 +158,12 @@ export interface Operations {
     query: Record<string, never>
     body: undefined
     answer: { data: Schemas['WarehouseTable'][]; next: string | null }
+  }
+  /** List the latest loads of a warehouse */
+  'GET /api/destinations/{id}/loads': {
+    query: Record<string, never>
+    body: undefined
+    answer: { data: Schemas['WarehouseLoad'][]; next: string | null }
   }
   /** Load waiting messages into a warehouse now */
   'POST /api/destinations/{id}/load': {

@@ -16,7 +16,7 @@ const LATENCIES = [
   { name: 'p99', color: 'red.6' },
 ] as const
 
-export default function DestinationChart({ id }: { id: string }) {
+export default function DestinationChart({ id, hasLatency }: { id: string; hasLatency: boolean }) {
   const period = usePeriod()
   const { before: _, ...within } = span(period, Date.now())
   const stats = useApi('GET /api/stats', {
@@ -29,7 +29,14 @@ export default function DestinationChart({ id }: { id: string }) {
     <Stack gap="sm" component="section">
       <Heading title="Over time" order={2} size="h4" actions={<PeriodChoice />} />
       <Loaded query={stats} lines={8}>
-        {({ data }) => <Charts points={data} period={period} common={{ markers, empty: `Nothing in the last ${period.words}` }} />}
+        {({ data }) => (
+          <Charts
+            points={data}
+            period={period}
+            hasLatency={hasLatency}
+            common={{ markers, empty: `Nothing in the last ${period.words}` }}
+          />
+        )}
       </Loaded>
     </Stack>
   )
@@ -38,10 +45,11 @@ export default function DestinationChart({ id }: { id: string }) {
 interface ChartsProps {
   points: readonly Point[]
   period: Period
+  hasLatency: boolean
   common: Pick<TimeChartProps, 'markers' | 'empty'>
 }
 
-function Charts({ points, period, common }: ChartsProps) {
+function Charts({ points, period, hasLatency, common }: ChartsProps) {
   const slots = slotsOf(points, STEP_MS[period.step], period.barOf)
   const totals = slots.map(({ rows }) => totalsOf(rows))
   const pick = (name: 'delivered' | 'retried' | 'failed' | 'expired') => totals.map((total) => total[name])
@@ -92,9 +100,11 @@ function Charts({ points, period, common }: ChartsProps) {
         isWhole={false}
         series={[{ label: 'Age', color: 'grape.6', values: slots.map(largest('oldestPendingMs')) }]}
       />
-      <Box style={{ gridColumn: '1 / -1' }} miw={0}>
-        <Latency slots={slots} common={common} />
-      </Box>
+      {hasLatency && (
+        <Box style={{ gridColumn: '1 / -1' }} miw={0}>
+          <Latency slots={slots} common={common} />
+        </Box>
+      )}
     </SimpleGrid>
   )
 }

@@ -27,6 +27,8 @@ interface FrameProps<Of extends Destination> {
   notice?: (health: Health) => ReactNode
   /** What the kind shows in the tab Health. */
   healthDetails?: (health: Health) => ReactNode
+  /** What the kind shows there instead of the numbers about requests. */
+  healthNumbers?: (health: Health) => ReactNode
   test: TestView
   /** The tabs of the kind, by their names in the address. */
   tabs: Readonly<Record<string, ReactNode>>
@@ -34,7 +36,7 @@ interface FrameProps<Of extends Destination> {
 }
 
 export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) {
-  const { destination, kind, notice, healthDetails, test, tabs, settings } = props
+  const { destination, kind, notice, healthDetails, healthNumbers, test, tabs, settings } = props
   const { id, name } = destination
   const { role } = useSession()
   const mayEdit = useMayEdit(destination)
@@ -90,6 +92,7 @@ export function DestinationFrame<Of extends Destination>(props: FrameProps<Of>) 
                   seenAtMs={health.dataUpdatedAt}
                   advice={kind.advice}
                   details={healthDetails?.(data)}
+                  numbers={healthNumbers?.(data)}
                 />
               )}
             </Loaded>

@@ -28,9 +28,11 @@ interface HealthViewProps {
   advice: (reason: string) => string
   /** What the kind shows below the ledger. */
   details: ReactNode
+  /** What the kind shows instead of the numbers about requests. Then the charts are without the latency of requests. */
+  numbers: ReactNode
 }
 
-export function HealthView({ destination, health, seenAtMs, advice, details }: HealthViewProps) {
+export function HealthView({ destination, health, seenAtMs, advice, details, numbers }: HealthViewProps) {
   const status = statusOf(destination, health, seenAtMs)
   const hasProblem = status.name === 'failing' || status.name === 'degraded' || status.name === 'behind'
   return (
@@ -44,11 +46,11 @@ export function HealthView({ destination, health, seenAtMs, advice, details }: H
           ) : null}
         </Alert>
       )}
-      <Numbers destination={destination} health={health} seenAtMs={seenAtMs} />
+      {numbers ?? <Numbers destination={destination} health={health} seenAtMs={seenAtMs} />}
       <Ledger destination={destination} health={health} />
       {details}
       <Suspense fallback={<Loading lines={5} label="Loading charts" />}>
-        <DestinationChart id={destination.id} />
+        <DestinationChart id={destination.id} hasLatency={numbers == null} />
       </Suspense>
     </Stack>
   )
@@ -63,7 +65,7 @@ function StatusSummary({ status: { name, summary }, health: { breaker, nextAttem
   )
 }
 
-function Card({ title, children }: { title: string; children: ReactNode }) {
+export function Card({ title, children }: { title: string; children: ReactNode }) {
   return (
     <Paper withBorder p="sm">
       <Title order={2} size="xs" c="dimmed" fw={500}>
@@ -74,7 +76,7 @@ function Card({ title, children }: { title: string; children: ReactNode }) {
   )
 }
 
-function Value({ children }: { children: ReactNode }) {
+export function Value({ children }: { children: ReactNode }) {
   return (
     <Text size="xl" fw={650} lh={1.3}>
       {children}
@@ -82,7 +84,7 @@ function Value({ children }: { children: ReactNode }) {
   )
 }
 
-function CardNote({ children, isBad = false }: { children: ReactNode; isBad?: boolean }) {
+export function CardNote({ children, isBad = false }: { children: ReactNode; isBad?: boolean }) {
   return (
     <Text size="xs" component="div" c={isBad ? BAD : 'dimmed'}>
       {children}

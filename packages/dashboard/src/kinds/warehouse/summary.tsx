@@ -2,8 +2,9 @@
 
 import { AttemptFrame } from '../../components/attempt.tsx'
 import { DestinationIcon } from '../../components/icons.tsx'
-import { Note } from '../../components/styled.tsx'
-import type { AttemptProps, DestinationOf, KindSummary } from '../../destination/kind.ts'
+import { LongNote, SmallStrong } from '../../components/styled.tsx'
+import type { Attempt, AttemptProps, DestinationOf, KindSummary } from '../../destination/kind.ts'
+import { bytes, duration, exactCount, plural } from '../../text/format.ts'
 import { reasonAdvice } from '../../text/reasons.ts'
 
 export const WAREHOUSE_SUMMARY: KindSummary<DestinationOf<'warehouse'>> = {
@@ -30,16 +31,23 @@ export function WarehouseAttempt({ attempt, withAdvice = true }: AttemptProps) {
   const advice = withAdvice && reason !== null ? reasonAdvice(reason) : ''
   return (
     <AttemptFrame attempt={attempt} isSent={false} advice={advice} printedBy="integration">
-      {load !== null && (
-        <Note>
-          {load.id}: {load.rows} rows in {load.tables.length} tables (
-          {load.tables
-            .slice(0, SHOWN_TABLES)
-            .map(({ table }) => table)
-            .join(', ')}
-          {load.tables.length > SHOWN_TABLES ? ', …' : ''})
-        </Note>
-      )}
+      {load !== null && <LoadView load={load} />}
     </AttemptFrame>
+  )
+}
+
+function LoadView({ load: { id, tables, rows, bytes: size, durationMs } }: { load: NonNullable<Attempt['load']> }) {
+  const shown = tables.slice(0, SHOWN_TABLES).map(({ table, rows: own }) => `${table} (${exactCount(own)})`)
+  const more = tables.length - shown.length
+  return (
+    <>
+      <SmallStrong>
+        {plural(rows, 'row')} in {plural(tables.length, 'table')}, {size === 0 ? 'loaded before' : bytes(size)}, in {duration(durationMs)}
+      </SmallStrong>
+      <LongNote>
+        Load {id}: {shown.join(', ')}
+        {more > 0 && ` and ${plural(more, 'more table')}`}
+      </LongNote>
+    </>
   )
 }

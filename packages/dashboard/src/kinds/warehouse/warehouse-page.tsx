@@ -1,111 +1,77 @@
-// The page of a warehouse: its tables, and the outcome of a test.
+// The page of a warehouse: its loads, its tables, and the outcome of a test.
 
-import { Alert, Button, Stack, Table, Text } from '@mantine/core'
-import { useApi, useChange } from '../../api/queries.ts'
-import { Empty, Loaded } from '../../components/page.tsx'
-import { Note } from '../../components/styled.tsx'
+import { Alert, List, Stack } from '@mantine/core'
+import { lazy } from 'react'
 import { SettingsTab } from '../../destination/form/settings-tab.tsx'
 import { DestinationFrame } from '../../destination/frame.tsx'
-import type { DestinationOf } from '../../destination/kind.ts'
-import { type Sent, TestAttempts } from '../../destination/test-panel.tsx'
+import type { Sent } from '../../destination/test-panel.tsx'
 import { useMayEdit } from '../../session/session.tsx'
+import { capitalized } from '../../text/format.ts'
+import type { Warehouse } from './form/warehouse-draft.ts'
 import { WAREHOUSE_FORM } from './form/warehouse-form.tsx'
-import { WAREHOUSE_SUMMARY, WarehouseAttempt } from './summary.tsx'
+import { LoadHistory, LoadNumbers, UpkeepSection } from './loads.tsx'
+import { WAREHOUSE_SUMMARY } from './summary.tsx'
 
-type Warehouse = DestinationOf<'warehouse'>
+const TablesTab = lazy(() => import('./tables-tab.tsx'))
 
 export default function WarehousePage({ destination }: { destination: Warehouse }) {
   const mayEdit = useMayEdit(destination)
+  const { id } = destination
   return (
     <DestinationFrame
       destination={destination}
       kind={WAREHOUSE_SUMMARY}
+      healthNumbers={(health) => <LoadNumbers destination={destination} health={health} />}
+      healthDetails={() => (
+        <>
+          <LoadHistory id={id} />
+          <UpkeepSection destination={destination} />
+        </>
+      )}
       test={{
         about: 'Connects to the warehouse, and creates and drops a table named _switchyard_test.',
         outcome: (sent) => <Outcome sent={sent} />,
       }}
-      tabs={{
-        tables: (
-          <Stack>
-            <Place destination={destination} />
-            <Tables destination={destination} />
-          </Stack>
-        ),
-      }}
+      tabs={{ tables: <TablesTab id={id} /> }}
       settings={<SettingsTab destination={destination} formOf={() => WAREHOUSE_FORM} mayEdit={mayEdit} />}
     />
   )
 }
 
+interface Step {
+  step: string
+  ok: boolean
+}
+
 function Outcome({ sent: { success, attempts } }: { sent: Sent }) {
+  const [attempt] = attempts
   return (
-    <Stack gap="lg">
-      <Alert
-        color={success ? 'teal' : 'red'}
-        variant="light"
-        title={success ? 'Test passed: tables can be written.' : 'Test failed.'}
-        role="status"
-      />
-      <TestAttempts title="Steps" attempts={attempts} Attempt={WarehouseAttempt} />
-    </Stack>
+    <Alert
+      color={success ? 'teal' : 'red'}
+      variant="light"
+      title={success ? 'Test passed: tables can be written.' : 'Test failed.'}
+      role="status"
+    >
+      <Stack gap="xs">
+        {attempt?.error}
+        <List size="sm" listStyleType="none" aria-label="Steps">
+          {stepsOf(attempt?.responseStart ?? '').map(({ step, ok }) => (
+            <List.Item key={step}>
+              {ok ? '✓' : '✗'} {capitalized(step)}
+              {ok ? '' : ': failed'}
+            </List.Item>
+          ))}
+        </List>
+      </Stack>
+    </Alert>
   )
 }
 
-function Tables({ destination: { id } }: { destination: Warehouse }) {
-  const tables = useApi('GET /api/destinations/{id}/tables', { params: { id }, everyMs: 10_000 })
-  return (
-    <Loaded query={tables} lines={6}>
-      {({ data }) =>
-        data.length === 0 ? (
-          <Empty title="No tables yet">They are created by the first load.</Empty>
-        ) : (
-          <Table.ScrollContainer minWidth={400}>
-            <Table>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Table</Table.Th>
-                  <Table.Th>Columns</Table.Th>
-                  <Table.Th>Rows</Table.Th>
-                  <Table.Th>Last load</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {data.map(({ sourceId, schema, table, columns, rows, lastLoadAt }) => (
-                  <Table.Tr key={`${sourceId} ${table}`}>
-                    <Table.Td>
-                      {schema}.{table}
-                    </Table.Td>
-                    <Table.Td>{columns.length}</Table.Td>
-                    <Table.Td>{rows}</Table.Td>
-                    <Table.Td>{lastLoadAt ?? 'never'}</Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Table.ScrollContainer>
-        )
-      }
-    </Loaded>
-  )
-}
-
-function Place({ destination }: { destination: Warehouse }) {
-  const mayEdit = useMayEdit(destination)
-  const load = useChange('POST /api/destinations/{id}/load', 'GET /api/destinations/{id}/tables')
-  const { warehouse, load: settings } = destination
-  return (
-    <Stack gap="sm" align="flex-start">
-      <Text size="sm">
-        {warehouse.engine}: {warehouse.url}
-      </Text>
-      <Note>
-        Loaded every {settings.everyMs / 1_000} s, or when {settings.maxRows} messages wait.
-      </Note>
-      {mayEdit && (
-        <Button variant="default" onClick={() => load.mutate({ params: { id: destination.id } })} loading={load.isPending}>
-          Load now
-        </Button>
-      )}
-    </Stack>
-  )
+/** The service records the steps as the start of the response, which may be cut. */
+function stepsOf(text: string): Step[] {
+  try {
+    return (JSON.parse(text) as { steps?: Step[] }).steps ?? []
+  } catch {
+    return []
+  }
 }

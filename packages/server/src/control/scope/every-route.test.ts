@@ -128,7 +128,7 @@ const NAMES_NO_SUBJECT: ReadonlySet<string> = new Set([
   '/catalog/:slug',
   '/catalog/:slug/choices',
 ])
-const OF_WAREHOUSES = /^\/destinations\/:id\/(tables|load|upkeep)$/
+const OF_WAREHOUSES = /^\/destinations\/:id\/(tables|load|upkeep|loads)$/
 const FOREIGN = /zebra/
 const ANSWER_OF_LAKE = { columns: [], truncated: false, warnings: [] }
 const INSTALLED = { state: 'installed', done: 1, total: 1, error: null } as const

@@ -3,7 +3,7 @@
 import { EVENT_COUNTS, EVENT_PROPERTIES, eventKeyPrefix, sourceOfKey } from '../../observe/event-catalog/event-documents.ts'
 import { partsOfKey, VIOLATION, violationsOfPlan } from '../../observe/violations/violation-documents.ts'
 import { resolve } from '../../store/port/from-stored.ts'
-import { WAREHOUSE_SCHEMAS, WAREHOUSE_TABLES } from '../../store/port/warehouse-tables.ts'
+import { WAREHOUSE_HISTORY, WAREHOUSE_SCHEMAS, WAREHOUSE_TABLES } from '../../store/port/warehouse-tables.ts'
 import { WAREHOUSE_UPKEEP } from '../../store/port/warehouse-upkeep.ts'
 import type {
   DeletionStore,
@@ -118,9 +118,12 @@ export function limitedDocuments(store: Store, scope: Scope): DocumentStore {
     get [WAREHOUSE_UPKEEP]() {
       return ofDestinations
     },
+    get [WAREHOUSE_HISTORY]() {
+      return ofDestinations
+    },
   }
   const ofDestinations = {
-    exists: (key: string): boolean => scope.hasWhole(store.configuration(), key.slice(0, key.indexOf(' '))),
+    exists: (key: string): boolean => scope.hasWhole(store.configuration(), key.split(' ', 1)[0] as string),
     prefixes: (): string[] =>
       [...store.configuration().destinations.keys()].map((id) => `${id} `).filter((key) => ofDestinations.exists(key)),
   }

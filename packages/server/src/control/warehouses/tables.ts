@@ -3,7 +3,7 @@
 import { array, integer, nullable, object, string, time } from '../../api/schema.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
-import { readSchemas, readStats } from '../../store/port/warehouse-tables.ts'
+import { readLoads, readSchemas, readStats } from '../../store/port/warehouse-tables.ts'
 import type { Destination, Store } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { found } from '../routes/resource-routes.ts'
@@ -40,6 +40,28 @@ const TABLES = object({
   ),
   next: nullable(string({ description: 'Always null: the list is complete.' })),
 })
+const LOADS = object({
+  data: array(
+    object(
+      {
+        id: string({ description: 'As in the attempts of its messages.' }),
+        sourceId: string(),
+        at: time({ description: 'When its tables were committed.' }),
+        messages: integer(),
+        tables: integer(),
+        rows: integer(),
+        bytes: integer({ description: 'As they were written or sent, compressed.' }),
+        durationMs: integer(),
+        failed: array(string(), {
+          description:
+            'Tables that could not be loaded, at most 10. The load is repeated for their messages, and its entry is then replaced.',
+        }),
+      },
+      { title: 'WarehouseLoad' },
+    ),
+  ),
+  next: nullable(string({ description: 'Always null: the list is complete.' })),
+})
 const LOADING = object({ pending: integer({ description: 'The number of messages that wait or are being loaded.' }) })
 
 export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[] {
@@ -55,6 +77,18 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
         const schemas = await readSchemas(store.documents, id)
         const data = await Promise.all(schemas.map(async (each) => tablesOf(each, await readStats(store.documents, id, each.sourceId))))
         return { data: data.flat(), next: null }
+      },
+    }),
+    route('GET', '/destinations/:id/loads', {
+      summary: 'List the latest loads of a warehouse',
+      description: 'The newest first, at most 200. Only for warehouses.',
+      access: { role: 'viewer', sources: 'limited', subject: 'destination', whole: true },
+      answer: LOADS,
+      errors: ['destination_not_found', 'not_a_warehouse'],
+      async handle({ params }) {
+        const { id } = storedWarehouse(store, params['id'])
+        const loads = await readLoads(store.documents, id)
+        return { data: loads.map(({ atMs, ...load }) => Object.assign(load, { at: atMs })), next: null }
       },
     }),
     route('POST', '/destinations/:id/load', {

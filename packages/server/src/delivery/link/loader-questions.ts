@@ -35,6 +35,9 @@ export interface LoadEnded extends OfSource {
   loaded: readonly string[]
   /** Tables that could not be loaded, although the place can be reached. */
   failed: readonly { table: string; message: string }[]
+  messages: number
+  bytes: number
+  durationMs: number
   unfit: readonly UnfitCount[]
   limits: readonly LimitReached[]
   recreated: readonly string[]

@@ -2,6 +2,7 @@
 // change them one at a time. A schema is changed only by whoever has read its newest revision; see `evolve` of the package @switchyard/warehouse.
 
 import { createHash } from 'node:crypto'
+import type { JsonObject } from '@switchyard/protocol'
 import type { SourceSchema, StoredTable, UnfitCount } from '@switchyard/warehouse'
 import type { DocumentStore, StoredDocument } from './documents.ts'
 import { WAREHOUSE_NOTICES } from './warehouse-notices.ts'
@@ -9,6 +10,10 @@ import { WAREHOUSE_NOTICES } from './warehouse-notices.ts'
 export const WAREHOUSE_SCHEMAS = 'warehouse-schema'
 export const WAREHOUSE_TABLES = 'warehouse-table'
 export const WAREHOUSE_LOADS = 'warehouse-load'
+export const WAREHOUSE_HISTORY = 'warehouse-history'
+const MAX_LOADS = 200
+/** Names of tables that could not be loaded. */
+const MAX_FAILED = 10
 const PAGE = 1_000
 /** Columns with values that did not fit, of one table; the others are counted without their name. */
 const MAX_UNFIT = 200
@@ -163,6 +168,43 @@ export async function closeLoad(documents: DocumentStore, destinationId: string,
 export async function openLoads(documents: DocumentStore, destinationId: string): Promise<string[]> {
   const prefix = `${destinationId} `
   return (await all(documents, WAREHOUSE_LOADS, prefix)).map(({ key }) => key.slice(prefix.length))
+}
+
+// ── The latest loads, in one document per destination ──
+
+export interface PastLoad {
+  id: string
+  sourceId: string
+  /** When its tables were committed, in wall time. */
+  atMs: number
+  messages: number
+  tables: number
+  rows: number
+  bytes: number
+  durationMs: number
+  /** Tables that could not be loaded; the load is repeated for these. */
+  failed: string[]
+}
+
+/** The newest first. */
+export async function readLoads(documents: Pick<DocumentStore, 'get'>, destinationId: string): Promise<PastLoad[]> {
+  const stored = await documents.get(WAREHOUSE_HISTORY, destinationId)
+  return (stored?.doc['loads'] as PastLoad[] | undefined) ?? []
+}
+
+/** A load that was repeated has one entry, with what all its attempts have committed. */
+export async function noteLoad(documents: DocumentStore, destinationId: string, load: PastLoad): Promise<void> {
+  await documents.update(WAREHOUSE_HISTORY, [destinationId], (stored) => {
+    const known = (stored.get(destinationId)?.doc['loads'] as PastLoad[] | undefined) ?? []
+    const before = known.find(({ id }) => id === load.id)
+    const rows = load.rows + (before?.rows ?? 0)
+    const bytes = load.bytes + (before?.bytes ?? 0)
+    const tables = load.tables + (before?.tables ?? 0)
+    const messages = Math.max(load.messages, before?.messages ?? 0)
+    const whole = { ...load, rows, bytes, tables, messages, failed: load.failed.slice(0, MAX_FAILED) }
+    const loads = [whole, ...known.filter(({ id }) => id !== load.id)].slice(0, MAX_LOADS)
+    return new Map([[destinationId, { atMs: load.atMs, doc: { loads: loads as unknown as JsonObject[] } }]])
+  })
 }
 
 /** Removes everything about the tables of a destination that was deleted. */

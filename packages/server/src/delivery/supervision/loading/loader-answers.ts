@@ -5,6 +5,7 @@ import { noteTables } from '../../../store/port/warehouse-notices.ts'
 import {
   addStats,
   closeLoad,
+  noteLoad,
   openLoad,
   openLoads,
   readSchema,
@@ -42,6 +43,20 @@ export class LoaderAnswering {
     const { tables, unfit } = question
     if (tables.length > 0) await addStats(documents, question, tables, unfit, nowMs())
     await noteTables(documents, question, nowMs())
+    const { loadId: id, sourceId, messages, bytes, durationMs, failed } = question
+    const rows = tables.reduce((sum, each) => sum + each.rows, 0)
+    const load = {
+      id,
+      sourceId,
+      atMs: nowMs(),
+      messages,
+      tables: tables.length,
+      rows,
+      bytes,
+      durationMs: Math.round(durationMs),
+      failed: failed.map(({ table }) => table),
+    }
+    if (tables.length + failed.length > 0) await noteLoad(documents, question.destinationId, load)
     onLoad?.(question)
     return null
   }
