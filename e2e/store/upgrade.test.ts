@@ -192,6 +192,28 @@ for (const name of STORES) {
       assert.ok(verifyWebhook({ body: last.bytes, headers: last.headers }, { sharedSecret, signingSecrets: signingSecret, now }).ok)
     })
 
+    await t.test('a destination can be ordered now: a failed message delays the later ones of its user', async () => {
+      const retry = { initialMs: 100, maxMs: 200, factor: 2 }
+      await api(`/destinations/${ids.good}`, { method: 'PATCH', body: { order: {}, retry, batch: { size: 1 } } })
+      const at = () =>
+        receiver.arrivals.flatMap(({ path, status, messages }) =>
+          path === `/${ids.good}` ? messages.map(({ messageId }) => `${messageId} ${status}`) : [],
+        )
+      const before = at().length
+      let failures = 0
+      receiver.answer = ({ path, messages }) => {
+        if (path !== `/${ids.good}` || messages[0]?.messageId !== 'm-first' || failures === 2) return undefined
+        failures++
+        return { status: 500 }
+      }
+      const names = ['m-first', 'm-second', 'm-third']
+      const messages = names.map((messageId) => ({ type: 'track', messageId, userId: 'u-1', event: 'Ordered' }))
+      assert.equal(await send(service.url, facts.writeKey, messages), 200)
+      const rows = await eventually(ledger, (all) => all.every(({ pending }) => pending === 0), { what: 'nothing is pending' })
+      assert.deepEqual(await ledger('?recount=true'), rows)
+      assert.deepEqual(at().slice(before), ['m-first 500', 'm-first 500', 'm-first 200', 'm-second 200', 'm-third 200'])
+    })
+
     await t.test('doctor finds no problem', async () => {
       const { code, stdout } = await switchyard({ url: service.url, token: facts.token }, 'doctor')
       assert.equal(code, 0, stdout)
