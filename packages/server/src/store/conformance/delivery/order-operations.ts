@@ -78,6 +78,11 @@ export function orderOperations({ store, reopen }: StoreFixture): void {
     await waitingKey(store(), its, 'bob')
     const view = await store().order.read(its.destinationId, PAGE)
     assert.deepEqual([view.waitingKeys, view.heldKeys, view.waitingMessages], [2, 0, 2])
+    const counts = { destinationId: its.destinationId, waitingKeys: 2, heldKeys: 0, waitingMessages: 2 }
+    assert.deepEqual(
+      (await store().order.allCounts()).find(({ destinationId }) => destinationId === its.destinationId),
+      counts,
+    )
     const [first, second] = view.keys.data as [OrderedKey, OrderedKey]
     assert.deepEqual([first.key, first.state, first.waiting, second.key, second.waiting], ['alice', 'waiting', 2, 'bob', 0])
     const { head } = first
