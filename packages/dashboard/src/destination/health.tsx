@@ -223,7 +223,7 @@ function Ledger({ destination: { id, name }, health: { ledger } }: { destination
         <SectionTitle>Ledger</SectionTitle>
         {mayEdit && lost > 0 && (
           <RowButton onClick={() => setReplay({ destinationId: id, states: ['failed', 'expired'] })}>
-            Replay {exactCount(lost)} failed and expired
+            Replay {exactCount(lost)} {[...(ledger.failed > 0 ? ['failed'] : []), ...(ledger.expired > 0 ? ['expired'] : [])].join(' and ')}
           </RowButton>
         )}
       </Group>

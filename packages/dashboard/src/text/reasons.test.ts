@@ -3,7 +3,7 @@ import { test } from 'node:test'
 // @ts-ignore: from another package that this one has no types for. Used by this test only, never by the page.
 import { describeStatus } from '../../../server/src/api/attempt-reasons.ts'
 import { REASONS } from '../api/rules.ts'
-import { reasonAdvice, reasonSentence, toolAdvice } from './reasons.ts'
+import { expiredTitle, reasonAdvice, reasonSentence, toolAdvice } from './reasons.ts'
 
 test('every reason has the sentence of the service, and advice', () => {
   for (const [code, sentence] of Object.entries(REASONS)) {
@@ -31,4 +31,13 @@ test('reasons of deliveries that were never sent, and an unknown reason', () => 
     assert.equal(reasonSentence(code), `Reason: ${code}.`)
     assert.equal(reasonAdvice(code), '')
   }
+})
+
+test('expired deliveries are named after the cause of their last attempts, if it is the same for all', () => {
+  const over = 'The retry window ended before the message was delivered.'
+  const refused = { reason: 'connection_refused', sentence: 'The receiver refused the connection.' }
+  assert.equal(expiredTitle(over, [refused, refused]), 'The receiver refused the connection, until the retry window ended.')
+  assert.equal(expiredTitle(over, [refused, { reason: 'timeout', sentence: 'No response in time.' }]), over)
+  assert.equal(expiredTitle(over, [{ reason: null, sentence: over }]), over)
+  assert.equal(expiredTitle(over, []), over)
 })

@@ -109,3 +109,11 @@ function statusOf(code: string): number | null {
   const status = /^http_(\d{3})$/.exec(code)?.[1]
   return status === undefined ? null : Number(status)
 }
+
+/** Why deliveries expired: the cause of their last attempts, if it is the same for all that were examined and if there were any attempts. */
+export function expiredTitle(sentence: string, answers: readonly { reason: string | null; sentence: string }[]): string {
+  const causes = new Set(answers.map((answer) => answer.sentence))
+  const [first] = answers
+  if (first === undefined || first.reason === null || causes.size > 1) return sentence
+  return `${first.sentence.replace(/\.$/, '')}, until the retry window ended.`
+}

@@ -44,6 +44,11 @@ export const MARKER_WORDS: Readonly<Record<MarkerKind, string>> = {
   start: 'node started',
 }
 
+/** Whether nothing happened. A share of 0 is a result: with a given maximum, only what was not measured is nothing. */
+export function hasNothing({ series, maximum }: Pick<TimeChartProps, 'series' | 'maximum'>): boolean {
+  return series.every(({ values }) => values.every((value) => value === null || (value === 0 && maximum === undefined)))
+}
+
 export function colorOf(color: string): string {
   return `var(--mantine-color-${color.replace('.', '-')})`
 }

@@ -4,7 +4,7 @@
 import { Group, Paper, Text, UnstyledButton } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { Note, SmallNote, Strong } from '../styled.tsx'
-import { colorOf, HEIGHT, MARKER_COLORS, MARKER_WORDS, type TimeChartProps } from './chart-text.ts'
+import { colorOf, HEIGHT, hasNothing, MARKER_COLORS, MARKER_WORDS, type TimeChartProps } from './chart-text.ts'
 import css from './charts.module.css'
 import { NumbersTable } from './numbers-table.tsx'
 import { Plot } from './plot.tsx'
@@ -12,7 +12,7 @@ import { Plot } from './plot.tsx'
 export function TimeChart(props: TimeChartProps) {
   const { title, unit, series, slots, format, empty, isTable = false, heat, markers = [] } = props
   const [isOwnTable, setOwnTable] = useState(false)
-  const isQuiet = series.every(({ values }) => values.every((value) => value === null || value === 0))
+  const isQuiet = hasNothing(props)
   const kinds = [...new Set(markers.map(({ kind }) => kind))]
   const asTable = isTable || isOwnTable
   return (

@@ -1,14 +1,14 @@
 // Failed, expired and cancelled deliveries grouped by cause: their number, times, meaning and advice, with links to the list and to a replay.
 
 import { Badge, Button, Card, Group, Stack, Text, Title } from '@mantine/core'
-import { type Schemas, useApi } from '../../api/queries.ts'
+import { type Answer, type Schemas, useApi } from '../../api/queries.ts'
 import { ReplayIcon } from '../../components/icons.tsx'
 import { Empty, Loaded } from '../../components/page.tsx'
 import { LinkButton, LongCode, LongText, Note, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
 import { deliveriesAddress, type Filters, isFailure, type ReplayBody, timesOf } from '../../delivery/filters.ts'
 import { WhatDiffers } from '../../delivery/what-differs.tsx'
 import { exactCount } from '../../text/format.ts'
-import { reasonAdvice } from '../../text/reasons.ts'
+import { expiredTitle, reasonAdvice } from '../../text/reasons.ts'
 
 type Cause = Schemas['FailureCause']
 
@@ -73,13 +73,15 @@ function CauseCard({
   const list = deliveriesAddress({ destinationId, state, reason: reason ?? undefined, within, from, to, view: 'list' })
   const advice = reason === null ? '' : reasonAdvice(reason)
   const isExisting = isKnown(destinationId)
+  const answers = useAnswers(cause, times)
+  const title = state === 'expired' ? expiredTitle(sentence, answers?.data ?? []) : sentence
   return (
     <Card withBorder padding="md">
       <Stack gap={8}>
         <Group justify="space-between" align="flex-start" gap="xs" wrap="nowrap">
           <Stack gap={2} miw={0}>
             <Title order={2} size="h5" style={{ overflowWrap: 'anywhere' }}>
-              {sentence}
+              {title}
             </Title>
             {advice !== '' && <Note>{advice}</Note>}
           </Stack>
@@ -94,7 +96,7 @@ function CauseCard({
             {partial && '+'}
           </Text>
         </Group>
-        <Answers cause={cause} times={times} />
+        {answers !== undefined && <Answers answers={answers} />}
         {isExisting && (state === 'failed' || state === 'expired') && (
           <WhatDiffers destinationId={destinationId} state={state} reason={reason ?? undefined} {...times} />
         )}
@@ -140,22 +142,20 @@ function CauseCard({
   )
 }
 
+type AnswerOfGroup = Answer<'GET /api/deliveries/answers'>
+
 /** Expired deliveries by the cause of their last attempts, and the answers of a receiver that rejects messages. */
-function Answers({
-  cause: { destinationId, state, reason, status },
-  times,
-}: {
-  cause: Cause
-  times: { from: string | undefined; to: string | undefined }
-}) {
+function useAnswers({ destinationId, state, reason, status }: Cause, times: { from: string | undefined; to: string | undefined }) {
   const isWanted = state === 'expired' || (state === 'failed' && status !== null)
-  const answers = useApi('GET /api/deliveries/answers', {
+  const { data } = useApi('GET /api/deliveries/answers', {
     query: { destinationId, state: state === 'expired' ? 'expired' : 'failed', reason: reason ?? undefined, ...times },
     enabled: isWanted,
     keep: true,
   })
-  if (!isWanted || answers.data === undefined) return null
-  const { data, examined } = answers.data
+  return isWanted ? data : undefined
+}
+
+function Answers({ answers: { data, examined } }: { answers: AnswerOfGroup }) {
   if (data.length === 0) return null
   return (
     <Stack gap={4}>

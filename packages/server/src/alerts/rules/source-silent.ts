@@ -2,6 +2,7 @@
 // source: long enough that its own pauses in comparable hours make a pause of that length very unlikely.
 
 import {
+  grouped,
   HOUR_MS,
   KEEP,
   MINUTE_MS,
@@ -87,8 +88,8 @@ export const sourceSilent = rule({
   opened: (name, { silentMs, usualPerHour, comparedWeeks }) =>
     `The source "${name}" has sent nothing for ${span(silentMs)}. ` +
     (comparedWeeks === 0
-      ? `Before that it sent about ${String(usualPerHour)} messages an hour.`
-      : `At this time of the week it sent at least ${String(usualPerHour)} messages ${Number(silentMs) >= SILENT_HOURS * HOUR_MS ? 'a day' : 'an hour'} in the past ${comparedWeeks === 1 ? 'week' : `${String(comparedWeeks)} weeks`}.`),
+      ? `Before that it sent about ${grouped(usualPerHour)} messages an hour.`
+      : `At this time of the week it sent at least ${grouped(usualPerHour)} messages ${Number(silentMs) >= SILENT_HOURS * HOUR_MS ? 'a day' : 'an hour'} in the past ${comparedWeeks === 1 ? 'week' : `${String(comparedWeeks)} weeks`}.`),
   closed: (name, { forMs }) => `The source "${name}" is sending again. It was silent for ${span(forMs)}.`,
   link: (id) => `/sources/${id}`,
 })

@@ -155,6 +155,14 @@ const THROWS: Record<string, [code: string, ending: Ending]> = {
     body('const f = () =>\n  message.missing.x\nf()'),
     { fails: "line 3: TypeError: cannot read property 'x' of undefined" },
   ],
+  'a call of what is no function, with its name': [
+    body('if (true) return message.toUpperCase()'),
+    { fails: 'line 2: TypeError: message.toUpperCase is not a function' },
+  ],
+  'a line with several calls': [
+    body('return String(1) + message(2)'),
+    { fails: 'line 2: TypeError: not a function: one of String, message' },
+  ],
   'a string': [body(`throw 'text'`), { fails: 'threw "text", which is not an Error' }],
   null: [body('throw null'), { fails: 'threw null, which is not an Error' }],
   undefined: [body('throw undefined'), { fails: 'threw undefined, which is not an Error' }],

@@ -234,7 +234,7 @@ export class Sandbox {
   }
 
   /** What was thrown, as text. What the code has used of its limits does not matter any more. */
-  #describe(thrown: Value, { timeoutMs, memoryMb }: Transformation): { problem: CodeProblem; logs: string | null } {
+  #describe(thrown: Value, { code, timeoutMs, memoryMb }: Transformation): { problem: CodeProblem; logs: string | null } {
     const quickJs = this.#quickJs
     const wasStopped = this.#isStopped
     this.#begin(SPARE_US)
@@ -252,6 +252,7 @@ export class Sandbox {
     let message = text
     if (wasStopped) message = tooSlow(timeoutMs)
     else if (isMemory) message = `used more than ${memoryMb} MB of memory`
+    else if (text === NOT_A_FUNCTION && line !== undefined) message = namedCall(code, Number(line))
     else if (isConverting) message = `returned an object that cannot be written as JSON: ${text}`
     return {
       problem: { line: line === undefined ? null : Number(line), column: column === undefined ? null : Number(column), message },
@@ -259,6 +260,36 @@ export class Sandbox {
     }
   }
 }
+
+const NOT_A_FUNCTION = 'TypeError: not a function'
+
+/** QuickJS does not say what is not a function. The names that the line calls do: only they, because a line may contain more than is to be shown. */
+function namedCall(code: string, line: number): string {
+  const called = code.split('\n')[line - 1]?.matchAll(/([\p{ID_Start}$_][\p{ID_Continue}$.]{0,60})\s*\(/gu) ?? []
+  const names = [...new Set(Array.from(called, ([, name]) => name as string))].filter((name) => !KEYWORDS.has(name)).slice(0, 5)
+  if (names.length === 0) return NOT_A_FUNCTION
+  return names.length === 1 ? `TypeError: ${names[0]} is not a function` : `${NOT_A_FUNCTION}: one of ${names.join(', ')}`
+}
+
+const KEYWORDS = new Set([
+  'if',
+  'for',
+  'while',
+  'switch',
+  'catch',
+  'function',
+  'return',
+  'typeof',
+  'await',
+  'in',
+  'of',
+  'new',
+  'default',
+  'case',
+  'void',
+  'delete',
+  'yield',
+])
 
 function nowhere(message: string): CodeProblem {
   return { line: null, column: null, message }
