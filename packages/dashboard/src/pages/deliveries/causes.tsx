@@ -74,14 +74,13 @@ function CauseCard({
   const advice = reason === null ? '' : reasonAdvice(reason)
   const isExisting = isKnown(destinationId)
   const answers = useAnswers(cause, times)
-  const title = state === 'expired' ? expiredTitle(sentence, answers?.data ?? []) : sentence
   return (
     <Card withBorder padding="md">
       <Stack gap={8}>
         <Group justify="space-between" align="flex-start" gap="xs" wrap="nowrap">
           <Stack gap={2} miw={0}>
             <Title order={2} size="h5" style={{ overflowWrap: 'anywhere' }}>
-              {title}
+              {state === 'expired' ? expiredTitle(sentence, answers?.data ?? []) : sentence}
             </Title>
             {advice !== '' && <Note>{advice}</Note>}
           </Stack>
