@@ -215,6 +215,8 @@ test('an admin cannot read stored secrets back, by any way that the service has'
   )
   for (const id of deliveries) await call('GET', `/api/deliveries/${encodeURIComponent(id)}`)
 
+  await alertEverybody(call, service, ids['basic'] ?? '')
+  await checkWarehouses(call, destinationsAt(echo, service.folder), service.sourceId)
   await changeEverything(call, ids)
   const backup = (await call('POST', '/api/backups', {})).json
   await readEverything(call, [...Object.values(ids), ...deliveries, service.sourceId, 'm-1', String(backup['id'])])
@@ -278,6 +280,28 @@ async function changeEverything(call: Call, ids: Record<string, string>): Promis
   await call('POST', '/api/configuration/check', {
     destinations: Object.values(ids).map((id) => ({ id, settings: { name: 'x', urls: [elsewhere] } })),
   })
+}
+
+/** Receivers of alerts are destinations of the source system, and alerts have attempts and answers like other messages. */
+async function alertEverybody(call: Call, service: Service, id: string): Promise<void> {
+  const attached = await call('PATCH', `/api/destinations/${id}`, { sourceIds: [service.sourceId, 'system'] })
+  assert.equal(attached.status, 200, attached.text)
+  assert.equal((await call('POST', '/api/alerts/test', {})).status, 200)
+  const alert = await eventually(
+    async () => (await service.deliveries(`destinationId=${id}&event=Alert%20Test`)).find(({ attemptCount }) => attemptCount > 0),
+    (delivery) => delivery !== undefined,
+    { what: 'an attempt of the alert', state: service.stderr },
+  )
+  await call('GET', `/api/deliveries/${alert?.id}`)
+}
+
+/** The test of a warehouse that is not created yet: the server sends back the secret in its error. */
+async function checkWarehouses(call: Call, destinations: Record<string, object>, sourceId: string): Promise<void> {
+  for (const name of ['clickhouse', 'postgres', 'bucket', 'lake']) {
+    const { status, text, json } = await call('POST', '/api/warehouse/check', { name, sourceIds: [sourceId], ...destinations[name] })
+    assert.equal(status, 200, text)
+    assert.equal(json['problem'] === null, name === 'lake', text)
+  }
 }
 
 /** Every GET route of the API with every id, whether it fits or not. */
