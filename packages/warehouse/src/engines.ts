@@ -12,7 +12,7 @@ import { PostgresWarehouse } from './postgres/postgres-warehouse.ts'
 import type { ParquetSettings, Warehouse, WarehouseContext, WarehouseSettings } from './warehouse.ts'
 
 export function createWarehouse(settings: WarehouseSettings, context: WarehouseContext): Warehouse {
-  if (settings.engine === 'parquet') return new ParquetLake(lakeFiles(settings, context))
+  if (settings.engine === 'parquet') return new ParquetLake(lakeFiles(settings, context), context.destinationId)
   if (settings.engine === 'postgres') return new PostgresWarehouse(settings)
   return new ClickHouseWarehouse(settings)
 }

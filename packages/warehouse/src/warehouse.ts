@@ -286,6 +286,8 @@ export interface Warehouse {
 export interface WarehouseContext {
   /** The folder below which `file:` addresses must be; null if lakes in folders are not configured. */
   lakeFolder: string | null
+  /** Without it, a lake also reads, and looks after, tables of other destinations at its address. */
+  destinationId?: string
 }
 
 /** `createWarehouse` of engines.ts. Opens nothing: the first call connects. */

@@ -50,7 +50,7 @@ export class StoredLakeQueries implements LakeQueries {
     try {
       return await runner.run({
         query,
-        lake: new sql.FolderLake(files, files.place),
+        lake: new sql.FolderLake(files, files.place, lake.id),
         schemas: schemas.map(({ name }) => name),
         signal,
         ...(limit === undefined ? {} : { limits: { rows: limit } }),

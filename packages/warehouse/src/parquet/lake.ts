@@ -21,6 +21,7 @@ import type {
 } from '../warehouse.ts'
 import { ArchiveReader } from './archive.ts'
 import type { LakeFiles } from './lake-files.ts'
+import { isFolderOf, OWNER_FILE, placeTaken } from './owner.ts'
 import { ParquetFile } from './parquet-file.ts'
 import { loadState } from './state-files.ts'
 import { type Committed, loadTable } from './table-files.ts'
@@ -34,11 +35,14 @@ const ALL_TABLES = new Set<WarehouseError['code']>(['credentials_refused', 'disk
 
 export class ParquetLake implements Warehouse {
   readonly #files: LakeFiles
+  readonly #destinationId: string | null
   readonly #archive: ArchiveReader
   readonly #claimed = new Set<string>()
 
-  constructor(files: LakeFiles) {
+  /** With `destinationId`, nothing is read or removed in folders of other destinations. */
+  constructor(files: LakeFiles, destinationId: string | null = null) {
     this.#files = files
+    this.#destinationId = destinationId
     this.#archive = new ArchiveReader(files)
   }
 
@@ -118,10 +122,16 @@ export class ParquetLake implements Warehouse {
     limit: number,
     maxCharacters = Number.POSITIVE_INFINITY,
   ): Promise<ArchivePage> =>
-    this.#told(() => this.#archive.read(`${query.schema.name}/${ARCHIVE_TABLE}`, query, cursor, limit, maxCharacters))
+    this.#told(async () => {
+      await this.#assertOwn(query.schema.name)
+      return this.#archive.read(`${query.schema.name}/${ARCHIVE_TABLE}`, query, cursor, limit, maxCharacters)
+    })
 
   readonly archiveSize = (query: ArchiveQuery): Promise<number> =>
-    this.#told(() => this.#archive.size(`${query.schema.name}/${ARCHIVE_TABLE}`, query))
+    this.#told(async () => {
+      await this.#assertOwn(query.schema.name)
+      return this.#archive.size(`${query.schema.name}/${ARCHIVE_TABLE}`, query)
+    })
 
   async close(): Promise<void> {
     await this.#files.close?.()
@@ -140,7 +150,10 @@ export class ParquetLake implements Warehouse {
     const all = [...new Set([ARCHIVE_TABLE, ...Object.keys(LAYOUT), ...tables.map(({ table }) => table).sort()])]
     const at = cursor === null ? 0 : Math.max(0, all.indexOf(cursor))
     const table = all[at] as string
-    const { isDone, ...progress } = await this.#told(() => work(table, `${name}/${table}`))
+    const { isDone, ...progress } = await this.#told(async () => {
+      await this.#assertOwn(name)
+      return work(table, `${name}/${table}`)
+    })
     return { ...progress, cursor: isDone ? (all[at + 1] ?? null) : table }
   }
 
@@ -161,12 +174,17 @@ export class ParquetLake implements Warehouse {
     }
   }
 
+  async #assertOwn(schema: string): Promise<void> {
+    if (this.#destinationId === null || (await isFolderOf(this.#files, schema, this.#destinationId))) return
+    throw placeTaken(this.#files.place, schema)
+  }
+
   /** Marks the folder of a source as ours, or refuses it. */
   async #claim(schema: string, { installation, destinationId, sourceId, adopt = false }: Owner): Promise<void> {
     const owner = JSON.stringify({ installation, destinationId, sourceId })
     const key = `${schema} ${owner}`
     if (this.#claimed.has(key)) return
-    const path = `${schema}/_switchyard.json`
+    const path = `${schema}/${OWNER_FILE}`
     try {
       await this.#verify()
       const found = await this.#files.read(path)
@@ -176,11 +194,7 @@ export class ParquetLake implements Warehouse {
         // Another node of ours may have claimed it, and written, in between.
         if (found === null && !isEmpty && (await this.#files.read(path)) !== null)
           return await this.#claim(schema, { installation, destinationId, sourceId, adopt })
-        const refused =
-          !isEmpty && !adopt
-            ? `${this.#files.place}/${schema} has tables of another installation or destination. Use another address, or set "adopt": true to continue them.`
-            : null
-        if (refused !== null) throw new WarehouseProblem('place_taken', refused)
+        if (!isEmpty && !adopt) throw placeTaken(this.#files.place, schema)
         const isClaimed = await this.#files.replace(path, found?.version ?? null, Buffer.from(`${owner}\n`))
         if (!isClaimed) return await this.#claim(schema, { installation, destinationId, sourceId, adopt })
       }

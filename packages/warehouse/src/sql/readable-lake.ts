@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LakeFiles } from '../parquet/lake-files.ts'
 import { readManifest } from '../parquet/manifest.ts'
+import { isFolderOf } from '../parquet/owner.ts'
 import type { TableName } from './protocol.ts'
 
 export interface ReadableLake {
@@ -19,15 +20,23 @@ const READS = 3
 export class FolderLake implements ReadableLake {
   readonly #files: LakeFiles
   readonly #folder: string
+  readonly #destinationId: string | null
 
-  /** `folder` is where `files` is. */
-  constructor(files: LakeFiles, folder: string) {
+  /** `folder` is where `files` is. With `destinationId`, folders of other destinations have no tables. */
+  constructor(files: LakeFiles, folder: string, destinationId: string | null = null) {
     this.#files = files
     this.#folder = folder
+    this.#destinationId = destinationId
   }
 
-  tables(schemas: readonly string[]): Promise<TableName[]> {
-    return tablesOf(this.#files, schemas)
+  async tables(schemas: readonly string[]): Promise<TableName[]> {
+    const destinationId = this.#destinationId
+    if (destinationId === null) return tablesOf(this.#files, schemas)
+    const isOwn = await Promise.all(schemas.map((schema) => isFolderOf(this.#files, schema, destinationId)))
+    return tablesOf(
+      this.#files,
+      schemas.filter((_, at) => isOwn[at]),
+    )
   }
 
   async files({ schema, table }: TableName): Promise<{ files: string[]; warnings: string[] }> {

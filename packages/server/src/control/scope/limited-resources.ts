@@ -1,7 +1,10 @@
 // Changes of the configuration by a caller that is limited to sources. A resource out of scope is not found, as if it did not exist. Checks run on
 // the stored state, inside the transaction of the change, because another node may have attached a source a moment ago.
 
+import { isDeepStrictEqual } from 'node:util'
 import { invalidField } from '../../api/schema.ts'
+import { withSecret } from '../../destinations/warehouse/place.ts'
+import type { WarehousePlace } from '../../destinations/warehouse/settings.ts'
 import { ApiError } from '../../errors.ts'
 import { resolve } from '../../store/port/from-stored.ts'
 import type { Configuration, ConfigurationStore, Destination, Store, StoredPlan } from '../../store/store.ts'
@@ -27,6 +30,24 @@ function assertOwn(scope: Scope, sourceIds: readonly string[]): void {
   if (sourceIds.length === 0)
     throw invalidField('sourceIds', 'must have at least one source, because your access is limited to some sources')
   if (!scope.hasAll(sourceIds)) throw invalidField('sourceIds', 'has an id that is not the id of a source')
+}
+
+/**
+ * Tables that a warehouse finds at its place may be those of a destination that the caller must not change, or even know. A destination that an admin has let
+ * adopt them keeps that, as long as it stays there.
+ */
+function assertNoAdoption(made: Partial<Destination>, before?: Destination): void {
+  const place = 'warehouse' in made ? made.warehouse : undefined
+  if (!place?.adopt) return
+  const known = before !== undefined && 'warehouse' in before ? before.warehouse : undefined
+  if (known?.adopt && isDeepStrictEqual(placeOf(known), placeOf(place))) return
+  throw invalidField('warehouse.adopt', 'requires access to all sources, because the tables may belong to other destinations. Ask an admin')
+}
+
+/** Without what does not say where the tables are. */
+function placeOf(place: WarehousePlace): Record<string, unknown> {
+  const { keepDays: _, ...where } = withSecret(place, null)
+  return where
 }
 
 export function limitedResources(store: Store, scope: Scope): ConfigurationStore {
@@ -68,6 +89,7 @@ function limitedDestinations(store: Store, scope: Scope): Pick<ConfigurationStor
       resources.createDestination((configuration) => {
         const made = resolve(wanted, scope.limit(configuration))
         assertOwn(scope, made.sourceIds)
+        assertNoAdoption(made)
         return made
       }, audit),
     updateDestination: (id, wanted, audit) =>
@@ -78,6 +100,7 @@ function limitedDestinations(store: Store, scope: Scope): Pick<ConfigurationStor
             assertWhole(configuration, before)
             const change = resolve(wanted, before, scope.limit(configuration))
             if (change.sourceIds !== undefined) assertOwn(scope, change.sourceIds)
+            assertNoAdoption(change, before)
             return change
           },
           audit,

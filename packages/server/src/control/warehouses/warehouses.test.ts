@@ -78,6 +78,8 @@ test('settings that cannot work are refused with the field', async (t) => {
   assert.equal(await place({ engine: 'oracle', url: 'x' }), 'warehouse.engine')
   assert.equal(await place({ engine: 'parquet', url: 'file:///etc/lake' }), 'warehouse.url')
   assert.equal(await place({ engine: 'parquet', url: 'https://x.example/' }), 'warehouse.url')
+  for (const path of ['..%2f..%2fx', 'a%00b', 'a%0Ab', '%zz', '%', '%ff', 'a%5cb'])
+    assert.equal(await place({ engine: 'parquet', url: `file:///lake/${path}` }), 'warehouse.url', path)
   assert.equal(await place({ engine: 'parquet', url: 'file:///lake', accessKeyId: 'x' }), 'warehouse.accessKeyId')
   assert.equal(await place({ engine: 'parquet', url: 's3://bucket/x' }), 'warehouse.accessKeyId')
   assert.equal(await place({ engine: 'postgres', url: 'postgres://ada:(hidden)@db/x' }), 'warehouse.url')
@@ -135,4 +137,26 @@ test('only a warehouse has tables and loads', async (t) => {
   const { id } = (await call('POST', '/api/destinations', { name: 'Hook', urls: ['https://x.example/'] })).body
   assert.equal((await call('GET', `/api/destinations/${id}/tables`)).body.code, 'not_a_warehouse')
   assert.equal((await call('POST', `/api/destinations/${id}/load`, {})).body.code, 'not_a_warehouse')
+})
+
+test('somebody who is limited to sources cannot adopt the tables of other destinations', async (t) => {
+  const { call } = await startControl(t)
+  const { id: source } = (await call('POST', '/api/sources', { name: 'Shop' })).body
+  const { token } = (await call('POST', '/api/tokens', { name: 'x', role: 'editor', sources: [source] })).body
+  const as = (method: string, path: string, body: object) => call(method, `/api${path}`, body, { token })
+  const adopting = { ...LAKE, sourceIds: [source], warehouse: { ...LAKE.warehouse, adopt: true } }
+  const refused = async (method: string, path: string, body: object): Promise<void> => {
+    const answer = await as(method, path, body)
+    assert.deepEqual([answer.status, answer.body.field], [400, 'warehouse.adopt'], answer.text)
+  }
+  await refused('POST', '/destinations', adopting)
+  const own = (await as('POST', '/destinations', { ...adopting, warehouse: LAKE.warehouse })).body.id
+  await refused('PATCH', `/destinations/${own}`, { warehouse: adopting.warehouse })
+  // An admin has let it adopt the tables of its place, and of no other.
+  assert.equal((await call('PATCH', `/api/destinations/${own}`, { warehouse: adopting.warehouse })).status, 200)
+  assert.equal(
+    (await as('PATCH', `/destinations/${own}`, { name: 'renamed', warehouse: { ...adopting.warehouse, keepDays: 30 } })).status,
+    200,
+  )
+  await refused('PATCH', `/destinations/${own}`, { warehouse: { ...adopting.warehouse, url: 'file:///lake/elsewhere' } })
 })

@@ -200,7 +200,10 @@ export class LoadRuns implements IntegrationRuns {
     if (known?.destination === destination) return known.warehouse
     this.#warehouses.delete(destination.id)
     await known?.warehouse.close()
-    const warehouse = engines.createWarehouse(settingsOf(destination), { lakeFolder: this.#lakeFolder })
+    const warehouse = engines.createWarehouse(settingsOf(destination), {
+      lakeFolder: this.#lakeFolder,
+      destinationId: destination.id,
+    })
     this.#warehouses.set(destination.id, { destination, warehouse })
     return warehouse
   }

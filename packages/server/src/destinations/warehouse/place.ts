@@ -107,8 +107,11 @@ function httpProblem({ protocol, username, password, search, hash }: URL): strin
   return username === '' && password === '' ? null : 'must not contain a user or a password'
 }
 
-function folderProblem({ hostname, search, hash }: URL): string | null {
+function folderProblem({ hostname, pathname, search, hash }: URL): string | null {
   if (hostname !== '' && hostname !== 'localhost') return 'must be a folder of this machine: file:///…'
+  // Node.js throws for an encoded slash and for a % without two digits, and the file system refuses NUL.
+  if (/%(?![\da-f]{2})|%(2f|5c|[01][\da-f]|7f)/i.test(pathname)) return 'must be a path without encoded slashes and control characters'
+  if (decoded(pathname) === pathname && pathname.includes('%')) return 'must be a path whose escape sequences are valid UTF-8'
   return search === '' && hash === '' ? null : 'must be only a path'
 }
 
