@@ -11,7 +11,7 @@ import { type Service, startService } from '../system/service.ts'
 import { eventually } from '../system/signals.ts'
 import { type Wiring, wire } from '../system/wiring.ts'
 import { type Gateway, startGateway } from './gateway/recording-gateway.ts'
-import { isExecution, isLookup, TWILIO_STUDIO, twilioAnswer } from './twilio-studio.ts'
+import { isExecution, isLookup, TWILIO_STUDIO, twilioAnswer } from './receivers/twilio-studio.ts'
 
 const RETRY = { initialMs: 100, maxMs: 1_000 }
 

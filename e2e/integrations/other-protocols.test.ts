@@ -7,8 +7,8 @@ import { startKafkaBroker } from '../../packages/integrations/src/fixtures/kafka
 import { type Service, startService } from '../system/service.ts'
 import { type Delivery, type Wiring, wire } from '../system/wiring.ts'
 import { fillInForm, type Typed } from './form/fill-in-form.ts'
+import { startSftpServer } from './receivers/sftp-server.ts'
 import { acceptedByStandIn } from './seen/seen-actions.ts'
-import { startSftpServer } from './sftp-server.ts'
 
 const ACCOUNT = { username: 'switchyard', password: 'password of the user' }
 

@@ -1,6 +1,6 @@
 // Twilio Studio, which starts a flow once for a user in a cooling-off period: the destination, and the answers of the tool.
 
-import type { Answer } from '../system/receiver.ts'
+import type { Answer } from '../../system/receiver.ts'
 
 export const TWILIO_STUDIO = {
   type: 'integration',
