@@ -65,7 +65,7 @@ function inversion(a: SeenMessage, b: SeenMessage, faults: readonly FaultTime[])
     if (repeated !== undefined) return 'they were repeated in one request in the wrong order'
     const lastEndMs = Math.max(...a.endsMs.filter((ms) => ms <= again.atMs))
     if (!faults.some((fault) => explains(fault, lastEndMs, start.atMs, again.atMs)))
-      return `the first arrived again at ${at(again.atMs)}, after the second (${at(start.atMs)}), and no fault explains it`
+      return `the first arrived again at ${at(again.atMs)}, after the second (${at(start.atMs)}), and no fault explains it: ${listOf(a, faults)}`
   }
   return null
 }
@@ -73,6 +73,13 @@ function inversion(a: SeenMessage, b: SeenMessage, faults: readonly FaultTime[])
 /** Whether the fault may have kept the outcome of a message from being recorded, while the next one had been sent. */
 function explains({ fromMs, toMs, sentUntilMs = toMs + RESUME_MS }: FaultTime, endMs: number, nextMs: number, againMs: number): boolean {
   return againMs >= fromMs && endMs >= fromMs - RECORDED_LATE_MS && endMs <= toMs + RESUME_MS && nextMs <= sentUntilMs
+}
+
+/** Everything that is needed to find out why: when the first message arrived and was answered, and when the faults were. */
+function listOf({ sightings, endsMs }: SeenMessage, faults: readonly FaultTime[]): string {
+  const times = (list: readonly number[]): string => list.map(at).join(', ') || 'never'
+  const causes = faults.map(({ fromMs, toMs }) => `${at(fromMs)} to ${at(toMs)}`).join(', ') || 'none'
+  return `it arrived at ${times(sightings.map(({ atMs }) => atMs))}; it was answered at ${times(endsMs)}; faults: ${causes}`
 }
 
 function at(ms: number): string {
