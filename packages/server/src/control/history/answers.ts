@@ -3,12 +3,17 @@
 
 import { DELIVERY_FILTERS } from '../../api/list-filters.ts'
 import { array, integer, nullable, object, oneOf, string } from '../../api/schema.ts'
+import type { DeliveryFilter, Store } from '../../store/store.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { reasonSentence, statusOfReason } from './reasons.ts'
+import { Turns } from './turns.ts'
 
 /** Each costs a few small reads. */
 const MOST_EXAMINED = 50
 const SHOWN_CHARACTERS = 300
+/** The details of a delivery may be large: those of a big batch are up to 32 MB. So requests take turns, and each ends after this time. */
+const LIMIT_MS = 2_000
+const turns = new Turns()
 
 const FILTERS = {
   destinationId: string({ min: 1, description: 'The destination.' }),
@@ -54,26 +59,34 @@ export function answerRoutes({ store }: ControlParts): Route[] {
       async handle({ query }) {
         const { destinationId, state, reason, from: fromMs, to: toMs } = query
         const filter = { destinationId, state, reason, fromMs, toMs }
-        const { data: rows } = await store.history.deliveries(filter, { limit: MOST_EXAMINED, cursor: null })
-        const found = new Map<string, Answer>()
-        for (const { id } of rows) {
-          const detail = await store.history.delivery(id)
-          // It may have been deleted in the meantime.
-          if (detail === undefined) continue
-          const failures = detail.history.filter((attempt) => attempt.reason !== null)
-          const last = failures.at(-1)
-          const responseStart = last?.responseStart?.slice(0, SHOWN_CHARACTERS) ?? null
-          const why = last?.reason ?? null
-          const key = JSON.stringify([why, responseStart])
-          const known = found.get(key)
-          if (known !== undefined) known.count++
-          else {
-            const sentence = why === null ? reasonSentence(detail.reason) : reasonSentence(why)
-            found.set(key, { reason: why, status: statusOfReason(why), sentence, responseStart, count: 1, deliveryId: id })
-          }
-        }
-        return { data: [...found.values()].sort((a, b) => b.count - a.count), examined: rows.length }
+        return turns.run(() => readAnswers(store, filter))
       },
     }),
   ]
+}
+
+async function readAnswers({ history }: Pick<Store, 'history'>, filter: DeliveryFilter) {
+  const untilMs = performance.now() + LIMIT_MS
+  const { data: rows } = await history.deliveries(filter, { limit: MOST_EXAMINED, cursor: null })
+  const found = new Map<string, Answer>()
+  let examined = 0
+  for (const { id } of rows) {
+    if (examined > 0 && performance.now() > untilMs) break
+    examined++
+    const detail = await history.delivery(id)
+    // It may have been deleted in the meantime.
+    if (detail === undefined) continue
+    const failures = detail.history.filter((attempt) => attempt.reason !== null)
+    const last = failures.at(-1)
+    const responseStart = last?.responseStart?.slice(0, SHOWN_CHARACTERS) ?? null
+    const why = last?.reason ?? null
+    const key = JSON.stringify([why, responseStart])
+    const known = found.get(key)
+    if (known !== undefined) known.count++
+    else {
+      const sentence = why === null ? reasonSentence(detail.reason) : reasonSentence(why)
+      found.set(key, { reason: why, status: statusOfReason(why), sentence, responseStart, count: 1, deliveryId: id })
+    }
+  }
+  return { data: [...found.values()].sort((a, b) => b.count - a.count), examined }
 }

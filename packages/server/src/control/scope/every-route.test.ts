@@ -96,6 +96,7 @@ const NAMES_NOTHING: ReadonlySet<string> = new Set(['id', 'message', 'rules', 'u
 const REFUSED_ANYWAY: Readonly<Record<string, string>> = {
   'GET /replays/:id': 'replay_not_found',
   'POST /plans with the source as sourceIds': 'source_has_plan',
+  'POST /replays with the destination as archive.destinationId': 'no_archive',
   'POST /sql with the destination as destinationId': 'not_a_lake',
   'GET /sql/tables with the destination as destinationId': 'not_a_lake',
   'POST /destinations/:id/order/skip with the message as messageId': 'key_not_waiting',
@@ -104,6 +105,11 @@ const REFUSED_ANYWAY: Readonly<Record<string, string>> = {
   'POST /quarantine/delete with the name as source': 'invalid_field',
 }
 const LOOKS_LIKE_A_NAME = /(ids?|source|destination|plan|event|message|delivery|replay|incident|app|subject|letter|search|^q|rule)s?$/i
+/** Objects in bodies whose fields name something, and what else must be in them. */
+const NESTED: Readonly<Record<string, (ids: Pick<Names, 'lake'>) => object>> = {
+  changes: () => ({}),
+  archive: ({ lake }) => ({ destinationId: lake, after: '2026-01-01T00:00:00Z', before: '2027-01-01T00:00:00Z' }),
+}
 /** Fields that cannot be combined with others. */
 const INSTEAD_OF: Readonly<Record<string, readonly string[]>> = {
   ids: ['sourceId'],
@@ -159,7 +165,7 @@ function fieldsOf(schema: Schema<unknown> | undefined): Found[] {
   const walk = ({ properties = {}, oneOf = [] }: JsonSchema, prefix: string): void => {
     for (const [name, field] of Object.entries(properties as Record<string, JsonSchema>)) {
       found.set(prefix + name, { field: prefix + name, isList: field['type'] === 'array' })
-      if (name === 'changes') walk(field, 'changes.')
+      if (name in NESTED) walk(field, `${name}.`)
     }
     for (const one of oneOf as JsonSchema[]) walk(one, prefix)
   }
@@ -282,7 +288,7 @@ suite('every route', () => {
     for (const name of INSTEAD_OF[field] ?? []) delete body[name]
     const value = isList ? [ids[kind]] : ids[kind]
     const [first = '', second] = field.split('.')
-    body[first] = second === undefined ? value : { [second]: value }
+    body[first] = second === undefined ? value : { ...NESTED[first]?.({ lake: lakeOf(world.own) }), [second]: value }
     return world.call(route.method, asked(route, world.own), body, caller)
   }
   const others = (): Route[] => routes.filter(({ access, path }) => access !== 'public' && path !== '/live')
