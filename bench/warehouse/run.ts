@@ -1,0 +1,38 @@
+// Measures warehouses: how fast rows are written into Parquet files and PostgreSQL, beside DuckDB and COPY with the same rows; the memory of a load of many wide
+// tables; what a day of a million events costs in bytes; and SQL over a lake, beside DuckDB on the same files. The cases of a comparison take turns, so that other
+// load on the machine affects both alike, and the best of three rounds is printed.
+// Run: npm run bench:warehouse -- [--quick] [--messages N] [--events N] [--only parquet,postgres,memory,sql]
+
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { measureParquet } from './parquet.ts'
+import { measurePostgres } from './postgres.ts'
+import { measureSql } from './sql.ts'
+
+/** The limit of the loader of the service. */
+const LOADER_HEAP_MB = 512
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    messages: { type: 'string' },
+    events: { type: 'string' },
+    only: { type: 'string', default: 'parquet,postgres,memory,sql' },
+  },
+})
+const only = new Set(values.only.split(','))
+const messages = Number(values.messages ?? (values.quick ? 20_000 : 200_000))
+const events = Number(values.events ?? (values.quick ? 1_000_000 : 20_000_000))
+
+if (only.has('parquet')) await measureParquet(messages)
+if (only.has('postgres')) await measurePostgres(messages)
+if (only.has('memory')) {
+  console.log('\nMemory of a load into 1,000 tables of 100 columns, in a process of its own')
+  // The highest memory of a process is that of its whole life.
+  const { status } = spawnSync(process.execPath, [`--max-old-space-size=${LOADER_HEAP_MB}`, join(import.meta.dirname, 'memory.ts')], {
+    stdio: 'inherit',
+  })
+  if (status !== 0) process.exitCode = 1
+}
+if (only.has('sql')) await measureSql(events)

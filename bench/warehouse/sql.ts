@@ -1,0 +1,84 @@
+// SQL over a lake, beside DuckDB called directly on the same files. DuckDB makes the events, because writing 20 million with our own code takes long.
+
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { temporaryLake } from '../../packages/warehouse/src/fixtures/lake-reading.ts'
+import { FolderFiles } from '../../packages/warehouse/src/parquet/folder-files.ts'
+import { FolderLake, SqlRunner } from '../../packages/warehouse/src/sql/sql.ts'
+
+const DAYS = 20
+const ROUNDS = 5
+const QUERIES: [title: string, from: (table: string) => string][] = [
+  ['count by day', (table) => `SELECT day, count(*) FROM ${table} GROUP BY day ORDER BY day`],
+  ['search for one user', (table) => `SELECT * FROM ${table} WHERE user_id = 'user-4711' ORDER BY received_at LIMIT 100`],
+  ['total by event', (table) => `SELECT event, count(*), sum(total) FROM ${table} GROUP BY event ORDER BY event`],
+]
+
+export async function measureSql(events: number): Promise<void> {
+  console.log(`\nSQL over ${events.toLocaleString('en')} events in ${DAYS} files`)
+  using lake = temporaryLake()
+  const files = await makeEvents(lake.folder, events)
+  const runner = new SqlRunner()
+  // The processes of queries keep nothing alive.
+  const alive = setInterval(() => {}, 60_000)
+  const db = await (await DuckDBInstance.create(':memory:', { threads: '2', memory_limit: '512MB' })).connect()
+  const paths = files.map((path) => `'${path}'`).join(', ')
+  const direct = `read_parquet([${paths}], union_by_name = true, hive_partitioning = true)`
+  try {
+    for (const [title, from] of QUERIES) {
+      const [ours, theirs] = [[] as number[], [] as number[]]
+      for (let round = 0; round < ROUNDS; round++) {
+        ours.push(
+          await timed(() =>
+            runner.run({ query: from('tracks'), lake: new FolderLake(new FolderFiles(lake.folder), lake.folder), schemas: ['shop'] }),
+          ),
+        )
+        theirs.push(await timed(async () => (await db.run(from(direct))).getRows()))
+      }
+      const [own, other] = [Math.min(...ours), Math.min(...theirs)]
+      console.log(
+        `  ${title.padEnd(24)} ${own.toFixed(0).padStart(6)} ms   DuckDB directly ${other.toFixed(0).padStart(6)} ms   ${(other / own).toFixed(2)} ×`,
+      )
+    }
+  } finally {
+    clearInterval(alive)
+    runner.close()
+    db.closeSync()
+  }
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedMs = performance.now()
+  await work()
+  return performance.now() - startedMs
+}
+
+async function makeEvents(folder: string, events: number): Promise<string[]> {
+  const db = await (await DuckDBInstance.create(':memory:')).connect()
+  const perDay = Math.ceil(events / DAYS)
+  const manifest = []
+  for (let day = 1; day <= DAYS; day++) {
+    const date = `2026-10-${String(day).padStart(2, '0')}`
+    const path = `day=${date}/load_${day}.parquet`
+    const file = join(folder, 'shop', 'tracks', path)
+    mkdirSync(join(file, '..'), { recursive: true })
+    await db.run(`COPY (
+      SELECT 'message-' || (${day * perDay} + i) AS id, 'user-' || (hash(i * ${day}) % 100000) AS user_id, 'anonymous-' || (i % 9000) AS anonymous_id,
+        ['order_completed', 'product_viewed', 'cart_viewed'][1 + i % 3] AS event, TIMESTAMPTZ '${date} 00:00:00Z' + INTERVAL 1 MILLISECOND * (i % 86400000) AS received_at,
+        (i % 9973) / 100.0::DOUBLE AS total, 'https://shop.example/' || (i % 1000) AS context_page_url
+      FROM range(${perDay}) t(i)
+    ) TO '${file}' (FORMAT parquet, COMPRESSION zstd)`)
+    manifest.push({
+      path,
+      rows: perDay,
+      bytes: statSync(file).size,
+      sha256: '',
+      from: `${date}T00:00:00.000Z`,
+      to: `${date}T23:59:59.999Z`,
+    })
+  }
+  db.closeSync()
+  writeFileSync(join(folder, 'shop', 'tracks', '_manifest.json'), JSON.stringify({ files: manifest }))
+  return manifest.map(({ path }) => join(folder, 'shop', 'tracks', path))
+}
