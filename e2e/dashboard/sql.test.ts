@@ -1,6 +1,7 @@
 // The page SQL: a query with its result and chart, an error at its place, saved queries, completion, and cancelling.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import type { Service } from '../system/service.ts'
 import { track } from '../system/service.ts'
@@ -57,6 +58,14 @@ test('a query with a time and a number shows a table and a chart', async () => {
     assert.deepEqual(await tab.accessibility(), [])
   }
   await tab.look(WIDE, 'light')
+})
+
+test('the rows can be downloaded as CSV', async () => {
+  await run("select 1 as one, 'a, b' as two")
+  await tab.page.getByRole('cell', { name: 'a, b' }).waitFor({ timeout: 60_000 })
+  const [file] = await Promise.all([tab.page.waitForEvent('download'), tab.page.getByRole('button', { name: 'Download CSV' }).click()])
+  assert.equal(file.suggestedFilename(), 'result.csv')
+  assert.equal(readFileSync(await file.path(), 'utf8'), 'one,two\r\n1,"a, b"\r\n')
 })
 
 test('an error is shown at its place', async () => {

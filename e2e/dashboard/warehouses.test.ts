@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { PostgresServer } from '../../packages/server/src/store/postgres/fixtures/postgres-server.ts'
+import { startReceiver } from '../system/receiver.ts'
 import type { Service } from '../system/service.ts'
 import { track } from '../system/service.ts'
 import { startWithLake } from '../warehouse/system.ts'
@@ -142,5 +143,23 @@ test('the page of a warehouse shows what waits, its loads, its tables, and what 
   await tab.visit(`/deliveries/${deliveries[0]?.id}`)
   await tab.page.getByText(/^\d+ rows in \d+ tables, .* in /).waitFor()
   await tab.page.getByText(/Load load_.*: .*order_completed \(3\)/).waitFor()
+  tab.check()
+})
+
+test('messages of the archive are counted, and replayed to a destination that was added later', async () => {
+  await using receiver = await startReceiver()
+  await service.api('/destinations', { method: 'POST', body: { name: 'Added later', urls: [receiver.url], sourceIds: [service.sourceId] } })
+  await tab.visit('/replays')
+  await click('Replay from a lake')
+  await tab.page.getByLabel('To the destination').selectOption('Added later')
+  await tab.page.getByLabel('Received before').fill('2100-01-01T00:00:00')
+  await field('Event').fill('Order Completed')
+  await click('Count messages')
+  await tab.page.getByText(/^Up to \d+ messages? will be sent\.$/).waitFor({ timeout: 60_000 })
+  await isClean()
+  await tab.page.getByRole('button', { name: /^Replay up to \d+$/ }).click()
+  await tab.page.getByRole('heading', { level: 1, name: /Replay/ }).waitFor()
+  await receiver.until(() => receiver.byMessageId.has('n3'))
+  assert.ok(!receiver.byMessageId.has('i1'), 'only this event')
   tab.check()
 })

@@ -6,8 +6,9 @@ import { useDestinationNames } from '../../api/use-names.ts'
 import { ParamSegments } from '../../components/inputs.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, LongNote, SecondaryButton, Tag, Time, ViewLink } from '../../components/styled.tsx'
-import { exactCount, plural } from '../../text/format.ts'
+import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
+import { ArchiveReplay } from './archive-dialog.tsx'
 import { JobBar } from './job-bar.tsx'
 import { JOB_STATE_COLORS, type Job, outcomeSentence, rateText, selectionText } from './progress.ts'
 
@@ -23,9 +24,12 @@ export default function ReplaysPage() {
       title="Replays"
       about="Jobs that send past deliveries again. They continue after a restart."
       actions={
-        <LinkButton to="/deliveries?state=failed" variant="light">
-          View failed deliveries
-        </LinkButton>
+        <>
+          <ArchiveReplay />
+          <LinkButton to="/deliveries?state=failed" variant="light">
+            View failed deliveries
+          </LinkButton>
+        </>
       }
     >
       <ParamSegments

@@ -6,13 +6,14 @@ import { type Answer, call } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
 import { CodeEditor } from '../../components/code-editor.tsx'
 import { Empty, ErrorAlert, Loaded, Page, Section } from '../../components/page.tsx'
-import { DangerButton, Note, SecondaryButton, SmallNote } from '../../components/styled.tsx'
+import { DangerButton, Note, SecondaryButton, SmallButton, SmallNote } from '../../components/styled.tsx'
 import { EDITOR_ONLY } from '../../session/needs-role.tsx'
 import { useSession } from '../../session/session.tsx'
 import { exactCount, plural } from '../../text/format.ts'
 import { chartOf, type Result } from './chartable.ts'
 import { failedQuery, identifier } from './failed-query.ts'
 import { ResultChart } from './result-chart.tsx'
+import { csvOf } from './result-csv.ts'
 import { useSavedQueries } from './saved-queries.ts'
 import { type Run, useQueryRun } from './use-query-run.ts'
 
@@ -165,7 +166,11 @@ function Outcome({ run: { state, result, problem, tookMs } }: { run: Run }) {
   if (result === null) return null
   const took = tookMs === null ? '' : ` in ${(tookMs / 1_000).toFixed(1)} s`
   return (
-    <Section title="Result" about={`${plural(result.rows.length, 'row')}${took}${result.truncated ? '; there are more' : ''}`}>
+    <Section
+      title="Result"
+      about={`${plural(result.rows.length, 'row')}${took}${result.truncated ? '; there are more' : ''}`}
+      actions={<SmallButton onClick={() => downloadCsv(result)}>Download CSV</SmallButton>}
+    >
       {result.warnings.map((warning) => (
         <Alert key={warning} color="yellow" variant="light">
           {warning}
@@ -175,6 +180,15 @@ function Outcome({ run: { state, result, problem, tookMs } }: { run: Run }) {
       <Rows result={result} />
     </Section>
   )
+}
+
+function downloadCsv(result: Result): void {
+  const address = URL.createObjectURL(new Blob([csvOf(result)], { type: 'text/csv' }))
+  const link = document.createElement('a')
+  link.href = address
+  link.download = 'result.csv'
+  link.click()
+  URL.revokeObjectURL(address)
 }
 
 function Chart({ result }: { result: Result }) {
@@ -214,9 +228,7 @@ function Rows({ result: { columns, rows } }: { result: Result }) {
           </Table.Tbody>
         </Table>
       </Box>
-      {rows.length > SHOWN_ROWS && (
-        <SmallNote>The first {exactCount(SHOWN_ROWS)} rows are shown. The command line prints all of them.</SmallNote>
-      )}
+      {rows.length > SHOWN_ROWS && <SmallNote>The first {exactCount(SHOWN_ROWS)} rows are shown. The CSV file has all of them.</SmallNote>}
     </>
   )
 }
