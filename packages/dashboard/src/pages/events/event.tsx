@@ -6,7 +6,7 @@ import { lazy, type ReactNode, Suspense } from 'react'
 import type { Answer } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
 import { Facts, Loaded, Loading, Page, ResourcePage, Section } from '../../components/page.tsx'
-import { type Column, ResponsiveTable } from '../../components/responsive-table.tsx'
+import { type Column, FirstRows, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { LongCode, Note, SecondaryButton, SmallTag, Time, ViewLink } from '../../components/styled.tsx'
 import { count, exactCount, plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
@@ -20,6 +20,8 @@ type Property = EventDetail['properties'][number]
 
 const LAST_MESSAGES = 10
 const VIOLATIONS_SHOWN = 10
+/** The page has a list of all destinations of a source, which may be hundreds. */
+const RECEIVERS_SHOWN = 20
 
 export default function EventPage() {
   const reasons = 'It was not seen for 90 days, its source was deleted, or the URL is incomplete.'
@@ -133,26 +135,34 @@ function Receivers({ event: { destinations, recentMessages } }: { event: EventDe
           No destination is attached to the source. <ViewLink to="/destinations">View destinations</ViewLink>
         </Text>
       ) : (
-        <Stack component="ul" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Destinations of this event">
-          {destinations.map((receiver) => (
-            <Stack key={receiver.destinationId} component="li" gap={2}>
-              <Group gap="xs">
-                <ViewLink to={`/destinations/${encodeURIComponent(receiver.destinationId)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
-                  {receiver.destinationName}
-                </ViewLink>
-                <SmallTag color={receiver.sent === 0 ? 'gray' : 'teal'}>
-                  {receiver.sent === 0 ? 'skipped' : receiver.skips.length === 0 ? 'receives it' : 'receives some'}
-                </SmallTag>
-              </Group>
-              <Note>{receiverSummary(receiver, recentMessages)}.</Note>
-              {receiver.skips.map(({ message, count: skipped }) => (
-                <Text key={message} size="sm" style={{ overflowWrap: 'anywhere' }}>
-                  {receiver.sent === 0 && receiver.skips.length === 1 ? message : `${exactCount(skipped)} skipped: ${message}`}
-                </Text>
+        <FirstRows rows={destinations} first={RECEIVERS_SHOWN}>
+          {(shown) => (
+            <Stack component="ul" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Destinations of this event">
+              {shown.map((receiver) => (
+                <Stack key={receiver.destinationId} component="li" gap={2}>
+                  <Group gap="xs">
+                    <ViewLink
+                      to={`/destinations/${encodeURIComponent(receiver.destinationId)}`}
+                      fw={600}
+                      style={{ overflowWrap: 'anywhere' }}
+                    >
+                      {receiver.destinationName}
+                    </ViewLink>
+                    <SmallTag color={receiver.sent === 0 ? 'gray' : 'teal'}>
+                      {receiver.sent === 0 ? 'skipped' : receiver.skips.length === 0 ? 'receives it' : 'receives some'}
+                    </SmallTag>
+                  </Group>
+                  <Note>{receiverSummary(receiver, recentMessages)}.</Note>
+                  {receiver.skips.map(({ message, count: skipped }) => (
+                    <Text key={message} size="sm" style={{ overflowWrap: 'anywhere' }}>
+                      {receiver.sent === 0 && receiver.skips.length === 1 ? message : `${exactCount(skipped)} skipped: ${message}`}
+                    </Text>
+                  ))}
+                </Stack>
               ))}
             </Stack>
-          ))}
-        </Stack>
+          )}
+        </FirstRows>
       )}
     </Section>
   )

@@ -11,6 +11,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { ErrorAlert, Loaded, Loading, Page, ResourcePage, Section } from '../../components/page.tsx'
 import { RejectedCalls } from '../../components/rejected-calls.tsx'
+import { FirstRows } from '../../components/responsive-table.tsx'
 import { Snippets } from '../../components/snippets.tsx'
 import { DangerButton, LinkButton, Note, SecondaryButton, SmallNote, SmallTag, Strong, Time, ViewLink } from '../../components/styled.tsx'
 import { holdOf } from '../../destination/destination-status.ts'
@@ -29,6 +30,8 @@ import { WriteKeys } from './write-keys.tsx'
 type Source = Schemas['Source']
 
 const ALL = { limit: 1_000 }
+/** Hundreds of links would make the page slow. */
+const FIRST_SHOWN = 20
 const STALE = ['GET /api/sources', 'GET /api/sources/{id}'] as const
 
 export default function SourcePage() {
@@ -168,22 +171,26 @@ function Destinations({ id, mayEdit }: { id: string; mayEdit: boolean }) {
             </Stack>
           )
         return (
-          <Stack component="ul" gap="xs" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Connected destinations">
-            {connected.map(({ id: destinationId, name, enabled, paused, filter }) => (
-              <Group key={destinationId} component="li" gap="xs">
-                <Anchor
-                  component={Link}
-                  href={`/destinations/${encodeURIComponent(destinationId)}`}
-                  size="sm"
-                  style={{ overflowWrap: 'anywhere' }}
-                >
-                  {name}
-                </Anchor>
-                {(!enabled || paused) && <SmallTag color="gray">{holdOf({ enabled, paused })}</SmallTag>}
-                {isFiltered(filter) && <SmallNote span>filtered</SmallNote>}
-              </Group>
-            ))}
-          </Stack>
+          <FirstRows rows={connected} first={FIRST_SHOWN}>
+            {(shown) => (
+              <Stack component="ul" gap="xs" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Connected destinations">
+                {shown.map(({ id: destinationId, name, enabled, paused, filter }) => (
+                  <Group key={destinationId} component="li" gap="xs">
+                    <Anchor
+                      component={Link}
+                      href={`/destinations/${encodeURIComponent(destinationId)}`}
+                      size="sm"
+                      style={{ overflowWrap: 'anywhere' }}
+                    >
+                      {name}
+                    </Anchor>
+                    {(!enabled || paused) && <SmallTag color="gray">{holdOf({ enabled, paused })}</SmallTag>}
+                    {isFiltered(filter) && <SmallNote span>filtered</SmallNote>}
+                  </Group>
+                ))}
+              </Stack>
+            )}
+          </FirstRows>
         )
       }}
     </Loaded>
