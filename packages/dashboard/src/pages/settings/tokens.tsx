@@ -73,7 +73,10 @@ export default function Tokens() {
           { label: 'Role', cell: ({ role }) => role, isShort: true },
           { label: 'Sources', cell: ({ sources }) => <LongText span>{scopeText(sources, names.sources)}</LongText> },
           { label: 'Expires', cell: ({ expiresAt }) => (expiresAt === null ? 'never' : <Time at={expiresAt} relative />) },
-          { label: 'Created', cell: ({ createdAt }) => (createdAt === null ? 'first start, or SWITCHYARD_ADMIN_TOKEN' : <Time at={createdAt} />) },
+          {
+            label: 'Created',
+            cell: ({ createdAt }) => (createdAt === null ? 'first start, or SWITCHYARD_ADMIN_TOKEN' : <Time at={createdAt} />),
+          },
           { label: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : <Time at={lastUsedAt} relative />) },
           {
             label: 'Audit log',
