@@ -6,11 +6,29 @@ import { limitedAlerts } from './limited-alerts.ts'
 import { limitedStore } from './limited-store.ts'
 import type { Scope } from './scope.ts'
 
+/** What a limited caller gets as it is: it belongs to no source, or only routes that check the scope themselves use it. A new part must be decided about. */
+type Unlimited =
+  | 'clock'
+  | 'access'
+  | 'privacy'
+  | 'checkUrl'
+  | 'lakeFolder'
+  | 'checkCode'
+  | 'route'
+  | 'catalog'
+  | 'operatorTools'
+  | 'catalogInstaller'
+  | 'warehouseInstaller'
+  | 'flushStats'
+  | 'flushEvents'
+  | 'flushViolations'
+  | 'replays'
+  | 'learning'
+
 export function limitedParts(parts: ControlParts, scope: Scope): ControlParts {
-  const { store, delivery, live, alerts, planFaults, queries } = parts
+  const { store, delivery, live, alerts, planFaults, queries, archives, upkeep } = parts
   const isWhole = (destinationId: string): boolean => scope.hasWhole(store.configuration(), destinationId)
-  return {
-    ...parts,
+  const limited: Required<Omit<ControlParts, Unlimited>> = {
     store: limitedStore(store, scope),
     delivery: {
       test: async (id, message) => (isWhole(id) ? delivery.test(id, message) : undefined),
@@ -27,7 +45,12 @@ export function limitedParts(parts: ControlParts, scope: Scope): ControlParts {
       run: (query) => queries.run(query, scope.sourceIds),
       tables: (lake) => queries.tables(lake, scope.sourceIds),
     },
+    archives: archives && {
+      size: (selection) => archives.size({ ...selection, sourceIds: (selection.sourceIds ?? scope.sourceIds).filter(scope.has) }),
+    },
+    upkeep: upkeep && { want: async (id) => (isWhole(id) ? upkeep.want(id) : undefined) },
     alerts: alerts && limitedAlerts(alerts, store, scope),
     planFaults: planFaults && ((planId) => (scope.limit(store.configuration()).plans.has(planId) ? planFaults(planId) : [])),
   }
+  return { ...parts, ...limited }
 }
