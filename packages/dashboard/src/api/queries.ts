@@ -55,6 +55,9 @@ export function useApi<Op extends Getting>(
 
 type Listed<Op extends Getting> = Answer<Op> extends { data: (infer Row)[]; next: string | null } ? Row : never
 
+/** A page, with what the list says about it besides its rows. */
+type Page<Op extends Getting> = Omit<Answer<Op>, 'data' | 'next'> & { data: Listed<Op>[]; next: string | null }
+
 /** All pages that are loaded so far, as one list. */
 export function useList<Op extends Getting>(
   operation: Op,
@@ -68,10 +71,7 @@ export function useList<Op extends Getting>(
         params,
         query: { ...query, cursor: pageParam ?? undefined },
         signal,
-      }) as Promise<{
-        data: Listed<Op>[]
-        next: string | null
-      }>,
+      }) as Promise<Page<Op>>,
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     enabled,

@@ -3,7 +3,7 @@
 
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { readNotices } from '../store/port/warehouse-notices.ts'
+import { readNotices } from '../store/port/warehouse-tables.ts'
 import { type LedgerRow, type Store, SYSTEM_SOURCE } from '../store/store.ts'
 import type { AttemptOutcomes } from './rules/attempts-failing.ts'
 import type { Backlog } from './rules/backlog-growing.ts'

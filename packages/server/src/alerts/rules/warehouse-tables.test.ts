@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { TableNotice } from '../../store/port/warehouse-notices.ts'
+import type { TableNotice } from '../../store/port/warehouse-tables.ts'
 import { DAY_MS } from './rule.ts'
 import { warehouseTables } from './warehouse-tables.ts'
 

@@ -1,6 +1,6 @@
 // Warehouse Tables Need Attention, and Warehouse Tables Recovered: tables of a warehouse cannot be loaded, were dropped, or have reached a limit.
 
-import type { TableNotice } from '../../store/port/warehouse-notices.ts'
+import type { TableNotice } from '../../store/port/warehouse-tables.ts'
 import { DAY_MS, many, pendingText, rule, span } from './rule.ts'
 
 export interface WarehouseNotices {

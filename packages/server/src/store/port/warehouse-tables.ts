@@ -1,19 +1,24 @@
-// What is stored of the tables of warehouses: their schemas, what was loaded into them, and the loads that are not complete. Documents, so that all nodes
+// What is stored of the tables of warehouses: their schemas, what was loaded into them, the loads that are not complete, the
+// latest loads, and what was noticed. Documents, so that all nodes
 // change them one at a time. A schema is changed only by whoever has read its newest revision; see `evolve` of the package @switchyard/warehouse.
 
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import type { SourceSchema, StoredTable, UnfitCount } from '@switchyard/warehouse'
 import type { DocumentStore, StoredDocument } from './documents.ts'
-import { WAREHOUSE_NOTICES } from './warehouse-notices.ts'
 
 export const WAREHOUSE_SCHEMAS = 'warehouse-schema'
 export const WAREHOUSE_TABLES = 'warehouse-table'
 export const WAREHOUSE_LOADS = 'warehouse-load'
 export const WAREHOUSE_HISTORY = 'warehouse-history'
+export const WAREHOUSE_NOTICES = 'warehouse-notice'
 const MAX_LOADS = 200
 /** Names of tables that could not be loaded. */
 const MAX_FAILED = 10
+/** More than this are not looked at. */
+const MAX_NOTICES = 500
+/** Everything is noted again this often, so that a load seldom writes a document. */
+const REPEAT_MS = 10 * 60_000
 const PAGE = 1_000
 /** Columns with values that did not fit, of one table; the others are counted without their name. */
 const MAX_UNFIT = 200
@@ -207,10 +212,93 @@ export async function noteLoad(documents: DocumentStore, destinationId: string, 
   })
 }
 
+// ── What was noticed about tables, which the rules for incidents read on any node ──
+
+export interface TableNotice {
+  kind: 'failing' | 'limit' | 'recreated'
+  /** With its schema. Null: the schema as a whole. */
+  table: string | null
+  /** In words. */
+  message: string
+  sinceMs: number
+  /** When it was noticed last. */
+  lastMs: number
+}
+
+export interface NoticedLoad {
+  destinationId: string
+  sourceId: string
+  /** The schema of the source. */
+  schema: string
+  loaded: readonly string[]
+  failed: readonly { table: string; message: string }[]
+  limits: readonly { limit: 'columns' | 'tables'; table: string | null }[]
+  recreated: readonly string[]
+}
+
+/** Notes what a load has shown. A table that was loaded is not failing any more. */
+export async function noteTables(documents: DocumentStore, load: NoticedLoad, nowMs: number): Promise<void> {
+  const prefix = `${load.destinationId} ${load.sourceId} `
+  const noticed = new Map(noticesOf(load, nowMs).map((notice) => [keyOf(prefix, notice), notice]))
+  const before = await documents.list(WAREHOUSE_NOTICES, { prefix, order: 'key', limit: MAX_NOTICES })
+  const loaded = new Set(load.loaded.map((table) => keyOf(prefix, { kind: 'failing', table: `${load.schema}.${table}` })))
+  const over = before.filter(({ key }) => loaded.has(key) && !noticed.has(key)).map(({ key }) => key)
+  const known = new Map(before.map(({ key, doc }) => [key, doc as unknown as TableNotice]))
+  const changed = [...noticed].filter(([key, { message }]) => {
+    const stored = known.get(key)
+    return stored === undefined || stored.message !== message || nowMs - stored.lastMs > REPEAT_MS
+  })
+  if (changed.length === 0 && over.length === 0) return
+  await documents.update(
+    WAREHOUSE_NOTICES,
+    changed.map(([key]) => key),
+    (stored) =>
+      new Map([
+        ...over.map((key) => [key, null] as const),
+        ...changed.map(([key, notice]) => {
+          const since = (stored.get(key)?.doc as unknown as TableNotice | undefined)?.sinceMs ?? notice.sinceMs
+          return [key, { atMs: nowMs, doc: { ...notice, sinceMs: since } }] as const
+        }),
+      ]),
+  )
+}
+
+export async function readNotices(documents: Pick<DocumentStore, 'list'>, destinationId: string): Promise<TableNotice[]> {
+  const stored = await documents.list(WAREHOUSE_NOTICES, { prefix: `${destinationId} `, order: 'key', limit: MAX_NOTICES })
+  return stored.map(({ doc }) => doc as unknown as TableNotice)
+}
+
+function noticesOf({ schema, failed, limits, recreated }: NoticedLoad, nowMs: number): TableNotice[] {
+  const at = { sinceMs: nowMs, lastMs: nowMs }
+  return [
+    ...failed.map(({ table, message }) => ({ kind: 'failing' as const, table: `${schema}.${table}`, message, ...at })),
+    ...recreated.map((table) => ({
+      kind: 'recreated' as const,
+      table: `${schema}.${table}`,
+      message: 'The table was dropped, and was created again. The rows that it had are not in it.',
+      ...at,
+    })),
+    ...limits.map(({ limit, table }) => ({
+      kind: 'limit' as const,
+      table: table === null ? null : `${schema}.${table}`,
+      message:
+        limit === 'columns'
+          ? 'The table has the largest number of columns, 1,000. New properties are kept in its column _unfit.'
+          : `The schema ${schema} has the largest number of tables, 2,000. Calls of new events are only in the table tracks, and their properties in its column _unfit.`,
+      ...at,
+    })),
+  ]
+}
+
+function keyOf(prefix: string, { kind, table }: Pick<TableNotice, 'kind' | 'table'>): string {
+  return `${prefix}${kind} ${hashOf(table ?? '')}`
+}
+
 /** Removes everything about the tables of a destination that was deleted. */
 export async function dropTables(documents: DocumentStore, destinationId: string): Promise<void> {
   for (const kind of [WAREHOUSE_SCHEMAS, WAREHOUSE_TABLES, WAREHOUSE_LOADS, WAREHOUSE_NOTICES])
     await documents.drop(kind, { prefix: `${destinationId} ` })
+  await documents.drop(WAREHOUSE_HISTORY, { prefix: destinationId })
 }
 
 function schemaPrefix(destinationId: string, sourceId: string): string {

@@ -1,11 +1,11 @@
 // Answers what loaders ask: the schemas of sources, which are stored here, and what became of loads.
 
 import type { SourceSchema } from '@switchyard/warehouse'
-import { noteTables } from '../../../store/port/warehouse-notices.ts'
 import {
   addStats,
   closeLoad,
   noteLoad,
+  noteTables,
   openLoad,
   openLoads,
   readSchema,
