@@ -96,8 +96,18 @@ function spanOf(rows: readonly (readonly Cell[])[], timeOf: (row: readonly Cell[
   return { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
 }
 
+const DAY_MS = 86_400_000
+let lastDay = Number.NaN
+let lastDayName = ''
+
+/** Keeps the last result, because most rows of a load are of the same day. */
 export function dayName(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
+  const day = Math.floor(ms / DAY_MS)
+  if (day !== lastDay) {
+    lastDayName = new Date(ms).toISOString().slice(0, 10)
+    lastDay = day
+  }
+  return lastDayName
 }
 
 export interface Rewrite {

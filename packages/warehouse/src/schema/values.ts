@@ -80,12 +80,26 @@ export function jsonText(value: unknown): string {
   return parts.join('')
 }
 
+/** The times of a message are parsed for each of its rows, so the last ones are kept. */
+const parsed = new Map<string, number | undefined>()
+const MAX_PARSED = 64
+
 /** Milliseconds, with microseconds as a fraction. Undefined if it is not a date with a time, or has more digits than engines keep. */
 export function parseTimestamp(text: string, engine: EngineName): number | undefined {
   if (text.length < 16 || text.length > 40 || !WITH_TIME.test(text)) return undefined
+  let ms = parsed.get(text)
+  if (ms === undefined && !parsed.has(text)) {
+    ms = parseExactly(text)
+    if (parsed.size >= MAX_PARSED) parsed.clear()
+    parsed.set(text, ms)
+  }
+  if (ms === undefined) return undefined
+  return engine === 'clickhouse' && (ms < CLICKHOUSE_FROM || Math.floor(ms) > CLICKHOUSE_TO) ? undefined : ms
+}
+
+function parseExactly(text: string): number | undefined {
   const ms = parseTime(text)
   if (ms === undefined || ms < YEAR_1) return undefined
-  if (engine === 'clickhouse' && (ms < CLICKHOUSE_FROM || ms > CLICKHOUSE_TO)) return undefined
   const digits = text.length > 23 ? FRACTION.exec(text)?.[1] : undefined
   if (digits === undefined || digits.length <= 3) return ms
   if (/[1-9]/.test(digits.slice(6))) return undefined
