@@ -7,10 +7,11 @@ import { pathToFileURL } from 'node:url'
 import { createWarehouse } from '../engines.ts'
 import { idsOf, manifestOf, readTable, scanTable, temporaryLake } from '../fixtures/lake-reading.ts'
 import { message, TestLoads } from '../fixtures/messages.ts'
-import type { ArchivePage, Progress, Warehouse } from '../warehouse.ts'
+import type { ArchivePage, Progress, Warehouse, WarehouseFailure } from '../warehouse.ts'
 import { FolderFiles } from './folder-files.ts'
 import { ParquetLake } from './lake.ts'
 import type { LakeFiles } from './lake-files.ts'
+import { withReader } from './table-files.ts'
 
 const DAY_MS = 86_400_000
 const NOW = Date.UTC(2026, 10, 19, 12)
@@ -322,6 +323,40 @@ test('the archive is read in pages by time, also across merges', async () => {
     await warehouse.upkeep({ schema: loads.schema, cursor: '_messages', nowMs: NOW, openLoads: async () => [], keepDays: null })
   } while (cursor !== null)
   assert.deepEqual(found, ['m10', 'm20', 'm01', 'm11', 'm21', 'm02', 'm12', 'm22', 'm03', 'm13', 'm23'])
+})
+
+test('pages of an archive have a largest size, its messages are counted by file, and a file that is gone is named', async () => {
+  using lake = temporaryLake()
+  const warehouse = open(lake.folder)
+  const loads = new TestLoads('parquet')
+  const at = (hour: number): string => new Date(Date.UTC(2026, 10, 17, hour)).toISOString()
+  await loads.load(warehouse, 'load_1', [message({ messageId: 'm1', receivedAt: at(1) }), message({ messageId: 'm2', receivedAt: at(2) })])
+  await loads.load(warehouse, 'load_2', [message({ messageId: 'm3', receivedAt: at(3) })])
+  const all = { schema: loads.schema, afterMs: 0, beforeMs: Date.UTC(2030, 0) }
+  const first = await warehouse.readArchive?.(all, null, 100, 1)
+  assert.deepEqual([first?.messages.map(({ id }) => id), first?.cursor === first?.messages[0]?.cursor], [['m1'], true])
+  const rest = await warehouse.readArchive?.(all, first?.cursor ?? null, 100)
+  assert.deepEqual([rest?.messages.map(({ id }) => id), rest?.cursor], [['m2', 'm3'], null])
+  assert.equal(await warehouse.archiveSize?.(all), 3)
+  assert.equal(await warehouse.archiveSize?.({ ...all, afterMs: Date.parse(at(3)) }), 1)
+  const folder = join(lake.folder, 'shop', '_messages')
+  const [file] = (JSON.parse(readFileSync(join(folder, '_manifest.json'), 'utf8')) as { files: { path: string }[] }).files
+  // By these, row groups outside the time are not read.
+  const times = await withReader(new FolderFiles(lake.folder), `shop/_messages/${file?.path}`, async (reader) =>
+    reader.times(0, 'received_at'),
+  )
+  assert.deepEqual(times, { min: Date.parse(at(1)), max: Date.parse(at(2)) })
+  rmSync(join(folder, file?.path ?? ''))
+  await assert.rejects(warehouse.readArchive?.(all, null, 100) ?? Promise.resolve(), (error: WarehouseFailure) => {
+    assert.deepEqual([error.warehouse.code, error.warehouse.message.includes(String(file?.path))], ['file_missing', true])
+    return true
+  })
+  // Nothing of that file is wanted.
+  const later = await warehouse.readArchive?.({ ...all, afterMs: Date.parse(at(3)) }, null, 100)
+  assert.deepEqual(
+    later?.messages.map(({ id }) => id),
+    ['m3'],
+  )
 })
 
 test('a folder of another installation is refused, and can be adopted', async () => {

@@ -28,6 +28,7 @@ import { replayChanges } from './replays/replay-changes.ts'
 import { replaySequences } from './replays/replay-sequences.ts'
 import { replaySteps } from './replays/replay-steps.ts'
 import { replaying } from './replays/replaying.ts'
+import { replayingArchives } from './replays/replaying-archives.ts'
 import { replayingOne } from './replays/replaying-one.ts'
 import { retention } from './retention.ts'
 import { scoping } from './scoping.ts'
@@ -77,6 +78,7 @@ export function conformance(name: string, open: Open): void {
     suite('inspecting', () => inspecting(fixture))
     suite('replaying one delivery', () => replayingOne(fixture))
     suite('replaying', () => replaying(fixture))
+    suite('replaying archives', () => replayingArchives(fixture))
     suite('steps of replay jobs', () => replaySteps(fixture))
     suite('replaying in any sequence', () => replaySequences(fixture))
     suite('quarantine', () => quarantine(fixture))
