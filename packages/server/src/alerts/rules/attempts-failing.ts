@@ -1,6 +1,17 @@
 // Attempts Failing: a noticeable share of the attempts to deliver to a destination fails, although most succeed.
 
-import { type DestinationMinute, grouped, MINUTE_MS, type Minutes, minuteOf, numberSetting, PENDING, pendingText, rule } from './rule.ts'
+import {
+  type DestinationMinute,
+  grouped,
+  MINUTE_MS,
+  type Minutes,
+  minuteOf,
+  numberSetting,
+  PENDING,
+  pendingText,
+  retriedText,
+  rule,
+} from './rule.ts'
 
 export interface AttemptOutcomes {
   nowMs: number
@@ -55,7 +66,7 @@ export const attemptsFailing = rule({
     return { verdict, sinceMs: first * MINUTE_MS, details }
   },
   opened: (name, { failed, attempts, pending }) =>
-    `${grouped(failed)} of ${grouped(attempts)} attempts to deliver to the destination "${name}" failed in the last ${PERIOD_MINUTES} minutes. Failed attempts are retried; ${pendingText(pending)}`,
+    `${grouped(failed)} of ${grouped(attempts)} attempts to deliver to the destination "${name}" failed in the last ${PERIOD_MINUTES} minutes. ${retriedText(pending)}`,
   closed: (name, { pending }) => `Most attempts to deliver to the destination "${name}" succeed again; ${pendingText(pending)}`,
   link: (id) => `/destinations/${id}`,
 })

@@ -11,6 +11,7 @@ import {
   numberSetting,
   PENDING,
   pendingText,
+  retriedText,
   retryNow,
   rule,
   span,
@@ -83,7 +84,7 @@ export const destinationFailing = rule({
   },
   opened: (name, { failed, delivered, pending, reason, forMs }) =>
     `The destination "${name}" has been failing for ${span(forMs)}: ${grouped(failed)} of ${grouped(Number(failed) + Number(delivered))} delivery attempts failed` +
-    `${reason == null ? '' : `, the last one with ${String(reason)}`}. Failed attempts are retried; ${pendingText(pending)}`,
+    `${reason == null ? '' : `, the last one with ${String(reason)}`}. ${retriedText(pending)}`,
   closed: (name, { forMs, pending, reason }) => {
     const before = `It had been failing for ${span(forMs)}.`
     if (reason === 'not_active') return `The destination "${name}" was paused or disabled. ${before} ${pendingText(pending)}`

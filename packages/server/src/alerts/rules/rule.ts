@@ -162,6 +162,11 @@ export function pendingText(pending: unknown): string {
   return `${many(pending, 'delivery is', 'deliveries are')} pending.`
 }
 
+/** What becomes of what failed: of attempts that are not repeated, nothing is pending. */
+export function retriedText(pending: unknown): string {
+  return Number(pending) === 0 ? 'No delivery is pending.' : `Failed attempts are retried; ${pendingText(pending)}`
+}
+
 export function grouped(count: unknown): string {
   return Number(count).toLocaleString('en-US')
 }

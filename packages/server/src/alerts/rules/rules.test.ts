@@ -12,7 +12,7 @@ import { messagesRejected } from './messages-rejected.ts'
 import { type NodePresence, nodeLost } from './node-lost.ts'
 import { planViolated } from './plan-violated.ts'
 import { quarantineExpiring } from './quarantine-expiring.ts'
-import { DAY_MS, type DestinationMinute, HOUR_MS, MINUTE_MS, type Rule, type SourceMinute } from './rule.ts'
+import { DAY_MS, type DestinationMinute, HOUR_MS, MINUTE_MS, type Rule, retriedText, type SourceMinute } from './rule.ts'
 import { RULES } from './rules.ts'
 
 const NOW_MS = 30_000_000 * MINUTE_MS
@@ -147,4 +147,10 @@ test('destination_held: opened at once, kept while a node still finds out, close
   const { details } = destinationHeld.judge(observed, {})
   assert.match(destinationHeld.opened('CRM', details), /"CRM" are held.*settings\.region is required\. .*3 deliveries are pending/)
   assert.match(destinationHeld.closed('CRM', { ...details, forMs: 120_000 }), /fits its integration again.*2 minutes/)
+})
+
+test('attempts that are not repeated are not said to be retried', () => {
+  assert.equal(retriedText(0), 'No delivery is pending.')
+  assert.equal(retriedText(1), 'Failed attempts are retried; 1 delivery is pending.')
+  assert.equal(retriedText(12_000), 'Failed attempts are retried; 12,000 deliveries are pending.')
 })
