@@ -34,12 +34,11 @@ const FIELDS_OF: Readonly<Record<Place, (props: Props) => React.ReactNode>> = {
   postgres: PostgresFields,
   clickhouse: ClickHouseFields,
 }
-/** The names that PostgreSQL gives to them. */
+/** As the driver reads `sslmode`: without it, the connection is not encrypted. */
 const TLS = [
-  { value: '', label: 'Default of the server' },
-  { value: 'require', label: 'Required' },
-  { value: 'verify-full', label: 'Required, with a valid certificate' },
-  { value: 'disable', label: 'Never' },
+  { value: '', label: 'Not encrypted' },
+  { value: 'verify-full', label: 'Encrypted, with a valid certificate' },
+  { value: 'no-verify', label: 'Encrypted, with any certificate' },
 ]
 
 export const WAREHOUSE_FORM: EditForm<Warehouse, WarehouseDraft> = {
