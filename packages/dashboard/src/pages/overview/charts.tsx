@@ -13,6 +13,8 @@ import { Funnel } from './funnel.tsx'
 
 interface ChartsProps {
   points: Point[]
+  /** The pending deliveries of all destinations; undefined if the period does not end now. */
+  pendingNow: number | undefined
   step: Step
   period: Period
   nowMs: number
@@ -20,7 +22,7 @@ interface ChartsProps {
   isTable: boolean
 }
 
-export default function Charts({ points, step, period, nowMs, isOld, isTable }: ChartsProps) {
+export default function Charts({ points, pendingNow, step, period, nowMs, isOld, isTable }: ChartsProps) {
   const slots = slotsOf(points, STEP_MS[step], period.barOf)
   const totals = slots.map(({ rows }) => totalsOf(rows))
   const markers = useMarkers(span(period, nowMs))
@@ -40,7 +42,7 @@ export default function Charts({ points, step, period, nowMs, isOld, isTable }: 
         size="h4"
         actions={<ParamSegments param="as" fallback="chart" options={VIEWS} size="xs" aria-label="Show as" />}
       />
-      <Funnel points={points} />
+      <Funnel points={points} pendingNow={pendingNow} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="sm">
         <TimeChart
           {...common}

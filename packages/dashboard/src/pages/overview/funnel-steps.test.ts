@@ -20,5 +20,10 @@ test('everything that was received is accepted or left on the way, and a backlog
     ['Routed', 8, ''],
     ['Delivered', 4, '1 failed,1 expired,1 cancelled,1 waiting'],
   ])
+  assert.deepEqual(
+    funnelOf(points, 3).deliveries[1]?.left.at(-1),
+    { name: 'waiting', count: 3 },
+    'as in the ledger, if the period ends now',
+  )
   assert.deepEqual(funnelOf([...points, { at }]).deliveries[1]?.left.at(-1), { name: 'waiting', count: 0 })
 })

@@ -15,7 +15,8 @@ export interface FunnelSteps {
   deliveries: readonly Step[]
 }
 
-export function funnelOf(points: readonly Point[]): FunnelSteps {
+/** `pendingNow` is the number of pending deliveries, for a period that ends now. Without it, the largest number of the last point is used. */
+export function funnelOf(points: readonly Point[], pendingNow?: number): FunnelSteps {
   const sum = (of: (point: Point) => number | undefined): number => points.reduce((total, point) => total + (of(point) ?? 0), 0)
   const accepted = sum((point) => point.accepted)
   const duplicates = sum((point) => point.duplicates)
@@ -27,7 +28,7 @@ export function funnelOf(points: readonly Point[]): FunnelSteps {
   const expired = sum((point) => point.expired)
   const cancelled = sum((point) => point.cancelled)
   // What is pending at the end: earlier backlogs are over.
-  const waiting = points.findLast(({ pending = 0 }) => pending > 0) === points.at(-1) ? (points.at(-1)?.pending ?? 0) : 0
+  const waiting = pendingNow ?? points.at(-1)?.pending ?? 0
   return {
     messages: [
       {

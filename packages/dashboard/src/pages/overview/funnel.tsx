@@ -9,12 +9,15 @@ import { funnelOf, type Step } from './funnel-steps.ts'
 
 const BAD_ENDS: ReadonlySet<string> = new Set(['rejected', 'failed', 'expired', 'quarantined'])
 
-export function Funnel({ points }: { points: readonly Point[] }) {
-  const { messages, deliveries } = funnelOf(points)
+export function Funnel({ points, pendingNow }: { points: readonly Point[]; pendingNow?: number | undefined }) {
+  const { messages, deliveries } = funnelOf(points, pendingNow)
   return (
     <Paper withBorder p="sm" component="section" aria-label="From received to delivered">
       <Strong mb={6}>
-        From received to delivered <SmallNote span>first messages, then deliveries: a message may go to several destinations</SmallNote>
+        From received to delivered{' '}
+        <SmallNote span>
+          first messages, then deliveries: a message may go to several destinations. Replays are delivered, but not routed again.
+        </SmallNote>
       </Strong>
       <Stack gap={6} component="ol" m={0} p={0} style={{ listStyle: 'none' }}>
         <Bars steps={messages} color="blue" />

@@ -10,6 +10,7 @@ import { ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { LinkButton, SectionTitle, Time, ViewLink } from '../../components/styled.tsx'
 import { useSearchState } from '../../url/url-state.ts'
 import { Attention } from './attention-list.tsx'
+import { ledgerSum } from './ledger.ts'
 import { LedgerSection } from './ledger-section.tsx'
 import { Tiles } from './tiles.tsx'
 import { useOverview } from './use-overview.ts'
@@ -72,6 +73,7 @@ export default function OverviewPage() {
             <Suspense fallback={<Loading lines={8} label="Loading charts" />}>
               <Charts
                 points={series.data.data}
+                pendingNow={period.fixed === undefined && ledger.data ? ledgerSum(ledger.data.data).pending : undefined}
                 step={series.data.step}
                 period={period}
                 nowMs={nowMs}
