@@ -19,7 +19,7 @@ after(() => end(browser))
 const RETRY = { initialMs: 3_600_000, maxMs: 3_600_000, factor: 2 }
 
 /** Looks at the current page in every width and theme. */
-async function lookAt({ page, look, overflowing, accessibility }: Tab, name: string): Promise<void> {
+async function lookAt(tab: Tab, name: string): Promise<void> {
   const folder = process.env['SCREENSHOTS']
   for (const [width, theme] of [
     [WIDE, 'light'],
@@ -27,12 +27,12 @@ async function lookAt({ page, look, overflowing, accessibility }: Tab, name: str
     [NARROW, 'dark'],
     [WIDE, 'dark'],
   ] as [number, Theme][]) {
-    await look(width, theme)
-    assert.deepEqual(await overflowing(), [], `${name} ${width} ${theme}`)
-    if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}-${width}-${theme}.png`, fullPage: true })
+    await tab.look(width, theme)
+    assert.deepEqual(await tab.overflowing(), [], `${name} ${width} ${theme}`)
+    if (folder !== undefined) await tab.page.screenshot({ path: `${folder}/${name}-${width}-${theme}.png`, fullPage: true })
   }
-  assert.deepEqual(await accessibility(), [], name)
-  await look(WIDE, 'light')
+  assert.deepEqual(await tab.accessibility(), [], name)
+  await tab.look(WIDE, 'light')
 }
 
 test('the order is set in the form, and an error of the service is shown at its field', async () => {

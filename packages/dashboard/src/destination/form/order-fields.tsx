@@ -29,7 +29,7 @@ export function OrderFields({ draft, state }: FieldsProps) {
           description="A failed message delays the later ones of its own key only. A user is the userId, or the anonymousId without one."
           data={CHOICES}
           value={orderBy}
-          onChange={(value) => value !== null && state.set({ orderBy: value as OrderChoice }, 'order')}
+          onChange={(value) => value !== null && state.set({ orderBy: value }, 'order')}
           error={state.problem('order') ?? (isPath ? null : state.problem('order.by'))}
           readOnly={state.isReadOnly}
           allowDeselect={false}
@@ -49,7 +49,7 @@ export function OrderFields({ draft, state }: FieldsProps) {
               description="What happens to the later messages of its key. Held ones wait until somebody retries or skips it."
               data={ON_FAILURE}
               value={orderOnFailure}
-              onChange={(value) => value !== null && state.set({ orderOnFailure: value as Draft['orderOnFailure'] }, 'order.onFailure')}
+              onChange={(value) => value !== null && state.set({ orderOnFailure: value }, 'order.onFailure')}
               error={state.problem('order.onFailure')}
               readOnly={state.isReadOnly}
               allowDeselect={false}

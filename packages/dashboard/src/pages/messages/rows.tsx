@@ -37,7 +37,7 @@ export function Rows({ rows, columns, names, onEnd }: RowsProps) {
     if (onEnd !== undefined && lastShown >= rows.length - 1 && window.scrollY > 0) onEnd()
   }, [lastShown, rows.length])
   return (
-    <Card withBorder padding={0} ref={box} style={{ '--columns': templateOf(columns) } as CSSProperties}>
+    <Card withBorder padding={0} ref={box} style={{ '--columns': templateOf(columns) }}>
       <div className={`${classes['row']} ${classes['head']}`} aria-hidden="true">
         {columns.map((column) => (
           <span key={column} title={column}>

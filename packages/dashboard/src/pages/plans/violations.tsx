@@ -58,7 +58,7 @@ export function Violations({ planId }: { planId?: string }) {
         messages.
       </Note>
       {(rows.length > 0 || source !== '') && <ParamSelect param="source" label="Source" options={nameOptions(sources)} maw={260} />}
-      <Faults faults={list.data?.pages[0] as { faults?: Fault[] } | undefined} />
+      <Faults faults={list.data?.pages[0]} />
       <LoadedList
         list={list}
         lines={5}

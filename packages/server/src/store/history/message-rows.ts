@@ -47,7 +47,7 @@ export function messageRows<Id extends RowId>(
          WHERE ${sql.among('origin')} AND id >= ? AND delivered + failed + expired + cancelled > 0 ORDER BY id LIMIT ?`,
         [sql.list(origins), sql.order.at(sql.order.msOf(oldest) - sql.order.skewMs), limit],
       )
-      return endings.map(({ others, ...ending }) => ({ ...ending, isOnlyDelivered: others === 0 }))
+      return endings.map(({ others, ...ending }) => Object.assign(ending, { isOnlyDelivered: others === 0 }))
     },
     endingDocs: (attempts) =>
       attempts.length === 0 ? [] : sql.all(`SELECT id, doc FROM attempts WHERE ${sql.among('id')}`, [sql.list(attempts)]),
