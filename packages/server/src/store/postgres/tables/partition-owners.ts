@@ -22,9 +22,11 @@ export async function freePartitions(ask: Ask, holder: string, startsForMs: numb
   await lockOwners(ask)
   const { count } = await ask('UPDATE order_partitions SET owner = 0 WHERE owner = $1', [holder])
   if (count === 0) return
+  // Each partition once: the clock goes on while the rows are read, and an upsert with the same partition twice fails.
   await ask(
     `INSERT INTO order_waits (destination, part, started_until)
-     SELECT DISTINCT destination, partition, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $2::integer FROM shipments WHERE holder = $1 AND attempt < 0
+     SELECT h.destination, h.partition, (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $2::integer
+     FROM (SELECT DISTINCT destination, partition FROM shipments WHERE holder = $1 AND attempt < 0) h
      ON CONFLICT (destination, part) DO UPDATE SET started_until = greatest(order_waits.started_until, excluded.started_until)`,
     [holder, startsForMs],
   )
