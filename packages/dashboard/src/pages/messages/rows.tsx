@@ -2,7 +2,7 @@
 
 import { Box, Card } from '@mantine/core'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type CSSProperties, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import type { Names } from '../../api/use-names.ts'
 import { SmallTag } from '../../components/styled.tsx'
