@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createWallClock } from '../machine-faults/wall-clock.ts'
+import { childrenOf, killProcess } from '../system/child-processes.ts'
 import { type Service, track } from '../system/service.ts'
 import { eventually } from '../system/signals.ts'
 import { addLake, idsIn, type Lake, loaded, startWithLake } from './system.ts'
@@ -75,13 +76,11 @@ test('files of past days are merged, and days that are not kept are removed, as 
   assert.deepEqual(await idsIn(lake.source, '_messages'), ['m4', 'm5'])
 })
 
-/** The processes that look after tables. */
-function upkeepProcesses(): number[] {
-  const lines = execFileSync('ps', ['-e', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n')
-  return lines.flatMap((line) => {
-    const [, own, , args = ''] = /^ *(\d+) +(\d+) +(.*)$/.exec(line) ?? []
-    return args.includes('switchyard-upkeep') ? [Number(own)] : []
-  })
+/** The process that looks after the tables of a service, if it runs. */
+function upkeepProcess({ pid }: Service): number | undefined {
+  return childrenOf(pid).find((each) =>
+    execFileSync('ps', ['-o', 'args=', '-p', String(each)], { encoding: 'utf8' }).includes('switchyard-upkeep'),
+  )
 }
 
 test('an upkeep whose process and service are killed goes on, while messages are loaded and a user is deleted', async () => {
@@ -89,18 +88,17 @@ test('an upkeep whose process and service are killed goes on, while messages are
   await using system = await startWithLake(clock)
   let { service } = system
   const { lake } = system
-  const before = new Set(upkeepProcesses())
   const id = await addLake(service, lake, { load: { everyMs: 3_600_000 } })
   clock.jump(-3 * DAY_MS)
   await loadOneByOne(service, id, 0, 8)
   clock.jump(0)
   await begin(service, id)
-  const [pid] = await eventually(
-    async () => upkeepProcesses().filter((each) => !before.has(each)),
-    (pids) => pids.length > 0,
+  const pid = await eventually(
+    async () => upkeepProcess(service),
+    (found) => found !== undefined,
     { what: 'a process of the upkeep', deadlineMs: 60_000 },
   )
-  process.kill(pid as number, 'SIGKILL')
+  killProcess(pid as number)
   await loadOneByOne(service, id, 8, 9)
   await begin(service, id)
   service.kill('SIGKILL')

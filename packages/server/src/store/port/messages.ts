@@ -20,7 +20,7 @@ export interface AcceptResult {
   /** The indexes of messages that were accepted before. */
   duplicates: readonly number[]
   /** The messages that ordered destinations receive outside the order, because they have no key. Without duplicates. */
-  keyless?: readonly KeylessCount[] | undefined
+  keyless?: readonly KeylessCount[]
 }
 
 export interface KeylessCount {

@@ -49,16 +49,18 @@ export async function wantUpkeep(documents: DocumentStore, destinationId: string
   await change(documents, destinationId, nowMs, (run) => ({ ...run, wantedAtMs: nowMs }))
 }
 
-/** Gives a runner the lease if nobody else has it and the run is due. Returns the run, or null. */
+/** Gives a runner the lease if nobody else has it and the run is due. If it is the only one, a lease of another is that of a process that has died. Returns the run, or null. */
 export async function takeUpkeep(
   documents: DocumentStore,
   destinationId: string,
-  { holder, nowMs, scheduleMs, isDue }: { holder: string; nowMs: number; scheduleMs: number; isDue: (run: UpkeepRun) => boolean },
+  about: { holder: string; isAlone: boolean; nowMs: number; scheduleMs: number; isDue: (run: UpkeepRun) => boolean },
 ): Promise<UpkeepRun | null> {
+  const { holder, isAlone, nowMs, scheduleMs, isDue } = about
   let taken: UpkeepRun | null = null
   await change(documents, destinationId, nowMs, (run) => {
     taken = null
-    if ((run.holder !== null && run.holder !== holder && run.leaseUntilMs > scheduleMs) || !isDue(run)) return null
+    const isLeased = !isAlone && run.holder !== null && run.holder !== holder && run.leaseUntilMs > scheduleMs
+    if (isLeased || !isDue(run)) return null
     const fresh = { ...NEVER, startedAtMs: nowMs, finishedAtMs: null }
     taken = { ...(run.finishedAtMs === null ? run : fresh), holder, leaseUntilMs: scheduleMs + LEASE_MS }
     return taken

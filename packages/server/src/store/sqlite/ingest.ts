@@ -68,7 +68,8 @@ export class SqliteIngest implements IngestStore {
     })
     handToDelivery(this.#context.consumer(), accepted, shipments, { content, body })
     const { segment, duplicates } = accepted
-    return { segment, duplicates, keyless: keylessCounts(planned, duplicates) }
+    const keyless = keylessCounts(planned, duplicates)
+    return keyless === undefined ? { segment, duplicates } : { segment, duplicates, keyless }
   }
 
   /** Writes the counts that are still in memory. */

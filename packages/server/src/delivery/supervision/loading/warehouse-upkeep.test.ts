@@ -42,6 +42,8 @@ interface Fixture {
   steps: (string | null)[]
   failures: string[]
   pending: number
+  /** How many nodes are alive. */
+  nodeCount: number
   destination: WarehouseDestination
   /** A node. Its timer is `tick`. */
   node: (step?: (cursor: string | null) => Promise<UpkeepStep>) => { upkeep: WarehouseUpkeep; tick: () => Promise<void> }
@@ -56,6 +58,7 @@ async function fixture(): Promise<Fixture> {
     steps: [],
     failures: [],
     pending: 0,
+    nodeCount: 1,
     destination: LAKE,
     node(step = async (cursor) => ({ cursor: cursor === null ? 'b' : null, changed: 1, problems: [] })) {
       const timers = new Set<() => void>()
@@ -63,6 +66,7 @@ async function fixture(): Promise<Fixture> {
         documents,
         configuration: () => ({ destinations: new Map([[LAKE.id, made.destination]]) }),
         books: { ledger: async () => [{ destinationId: LAKE.id, pending: made.pending }] },
+        nodes: { count: made.nodeCount },
       } as unknown as WarehouseUpkeepDeps['store']
       const upkeep = new WarehouseUpkeep({
         store,
@@ -127,6 +131,7 @@ test('a destination that is paused, or has no tables yet, is left alone', async 
 
 test('one node does it at a time, and another one continues where a node that died has stopped', async () => {
   const rig = await fixture()
+  rig.nodeCount = 2
   let begun = (): void => {}
   const hasBegun = new Promise<void>((resolve) => (begun = resolve))
   const dying = rig.node(async (cursor) => {
@@ -144,6 +149,21 @@ test('one node does it at a time, and another one continues where a node that di
   assert.deepEqual(rig.steps, [null, 'b', 'b'])
   const run = await readUpkeep(rig.documents, LAKE.id)
   assert.deepEqual([run?.changed, run?.finishedAtMs, run?.holder], [2, rig.time.nowMs, null])
+})
+
+test('a service that is alone continues at once after a restart', async () => {
+  const rig = await fixture()
+  let begun = (): void => {}
+  const hasBegun = new Promise<void>((resolve) => (begun = resolve))
+  const killed = rig.node((cursor) => {
+    if (cursor === null) return Promise.resolve({ cursor: 'b', changed: 1, problems: [] })
+    begun()
+    return new Promise(() => {})
+  })
+  void killed.tick()
+  await hasBegun
+  await rig.node().tick()
+  assert.deepEqual(rig.steps, [null, 'b', 'b'])
 })
 
 test('a step that fails is shown, and repeated later, or at once when somebody asks', async () => {

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { WarehouseDestination } from '../../../destinations/warehouse/settings.ts'
 import { closeLoad, openLoads, schemaNames } from '../../../store/port/warehouse-tables.ts'
 import { LEASE_MS, noteUpkeep, readUpkeep, takeUpkeep, type UpkeepRun, wantUpkeep } from '../../../store/port/warehouse-upkeep.ts'
-import type { Destination, Store } from '../../../store/store.ts'
+import type { Destination, Nodes, Store } from '../../../store/store.ts'
 import type { Clock } from '../../../timing/clock.ts'
 import { backgroundTimer, type CancelTimer, type SetTimer } from '../../../timing/timers.ts'
 
@@ -18,7 +18,7 @@ export interface UpkeepStep {
 }
 
 export interface WarehouseUpkeepDeps {
-  store: Pick<Store, 'documents' | 'configuration'> & { books: Pick<Store['books'], 'ledger'> }
+  store: Pick<Store, 'documents' | 'configuration'> & { books: Pick<Store['books'], 'ledger'>; nodes?: Pick<Nodes, 'count'> }
   clock: Pick<Clock, 'wallMs' | 'scheduleMs'>
   /** Does a part of the work. Rejects if it could not be done. */
   step: (destination: WarehouseDestination, cursor: string | null) => Promise<UpkeepStep>
@@ -118,7 +118,8 @@ export class WarehouseUpkeep {
     if (this.#current(id) === null || (this.#retries.get(id)?.atMs ?? 0) > clock.scheduleMs() || (known !== null && !isDue(known))) return
     // Before the first load there is nothing to do.
     if (known === null && (await schemaNames(documents, id)).length === 0) return
-    const about = { holder: this.#holder, nowMs: clock.wallMs(), scheduleMs: clock.scheduleMs(), isDue }
+    const isAlone = (store.nodes?.count ?? 1) === 1
+    const about = { holder: this.#holder, isAlone, nowMs: clock.wallMs(), scheduleMs: clock.scheduleMs(), isDue }
     let run = await takeUpkeep(documents, id, about)
     if (run === null) return
     await this.#closeSettledLoads(id)
@@ -127,7 +128,11 @@ export class WarehouseUpkeep {
       run = destination === null ? null : await this.#step(destination, run)
     }
     // Another node, or this one after its next start, continues at once.
-    await this.#note(id, (stored) => ({ ...stored, holder: null, leaseUntilMs: 0 }))
+    await this.#note(id, (stored) => {
+      // Somebody asked for another run meanwhile.
+      if (stored.wantedAtMs !== null) this.#again = true
+      return { ...stored, holder: null, leaseUntilMs: 0 }
+    })
   }
 
   /** Returns the run if there is more to do. */

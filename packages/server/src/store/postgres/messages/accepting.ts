@@ -99,7 +99,8 @@ export class Accepting implements IngestStore {
     this.#leaveLost(accepted)
     handToDelivery(this.#context.consumer(), accepted, wanted, batch)
     const { segment, duplicates } = accepted
-    return { segment, duplicates, keyless: keylessCounts(shipments, duplicates) }
+    const keyless = keylessCounts(shipments, duplicates)
+    return keyless === undefined ? { segment, duplicates } : { segment, duplicates, keyless }
   }
 
   /** Resolves when all batches that were given before are committed or have failed. */
