@@ -91,3 +91,26 @@ test('partitions move within two seconds when a node joins, and when one has end
   assert.equal(await partitionsOf(ENDED), PARTITIONS / 2)
   await assertMoves(one, PARTITIONS, 'the other node owns all partitions when the process of one has ended')
 })
+
+test('a dead node that held very many rows of the same partitions is released', async () => {
+  const holder = 5_000
+  await database.query('UPDATE switchyard.order_partitions SET owner = $1', [holder])
+  // So many that the clock of the server goes on while they are read.
+  await database.query(
+    `INSERT INTO switchyard.shipments (id, destination, attempt, holder, count, bytes, parts, ord, partition)
+     SELECT -n, 77, -1, $1, 1, 1, '[]', n, n % 2 FROM generate_series(1, 50000) AS n`,
+    [holder],
+  )
+  await database.query(
+    `INSERT INTO switchyard.nodes SELECT (jsonb_populate_record(n, jsonb_build_object('num', n.num + 500, 'holder', $1::bigint, 'expires_at', now() - interval '1 hour'))).*
+     FROM switchyard.nodes n LIMIT 1`,
+    [holder],
+  )
+  await node('rescuer')
+  const held = async (): Promise<number> =>
+    (await database.query<{ count: number }>('SELECT count(*)::integer AS count FROM switchyard.shipments WHERE holder = $1', [holder]))[0]
+      ?.count ?? 0
+  await until(held, (count) => count === 0, 'the rows of the dead node are released')
+  const waits = 'SELECT part FROM switchyard.order_waits WHERE destination = 77 ORDER BY part'
+  assert.deepEqual(await database.query(waits), [{ part: 0 }, { part: 1 }])
+})
