@@ -1,7 +1,7 @@
 // Messages from the archive of a lake are sent to another destination: paced, across a kill of the service, and without users who must not be in it.
 
 import assert from 'node:assert/strict'
-import { readdirSync, renameSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type ReceivedMessage, startReceiver } from '../system/receiver.ts'
@@ -143,6 +143,11 @@ test('a file that is gone pauses the job and says so, and the job continues when
   const folder = join(lake.source, '_messages')
   const day = readdirSync(folder).find((each) => each.startsWith('day=')) ?? ''
   const name = readdirSync(join(folder, day)).find((each) => each.endsWith('.parquet')) ?? ''
+  const manifest = join(folder, '_manifest.json')
+  const text = readFileSync(manifest)
+  writeFileSync(manifest, '{')
+  assert.match(await refusal(replay(service, { destinationId, archive: { destinationId: lakeId, ...ALWAYS } })), /"archive_unreadable"/)
+  writeFileSync(manifest, text)
   const [file, away] = [join(folder, day, name), join(lake.folder, 'away')]
   renameSync(file, away)
   const job = await replay(service, { destinationId, archive: { destinationId: lakeId, ...ALWAYS } })

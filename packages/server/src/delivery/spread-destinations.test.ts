@@ -44,7 +44,8 @@ async function startSpread(t: TestContext, change: Partial<NewDestination> = {},
   const spreading = { sampleMs: 5, busySamples: 1, calmSamples: 1, minUnits: 1, utilizationOf }
   const rig = await startRig(t, { thread, senderCount: 3, spreading })
   const receiver = await rig.receiver()
-  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 4, ...change })
+  // Requests wait until the test answers them, which may take long on a busy machine.
+  const destination = await rig.destination('one', { urls: [receiver.url], maxInFlight: 4, timeoutMs: 300_000, ...change })
   await rig.until(() => rig.claims.length === 1)
   const width = (): number => rig.senders.of(destination).widthOf?.(destination.id) ?? 1
   const untilWidth = async (wanted: number): Promise<void> => {

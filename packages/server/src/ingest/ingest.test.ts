@@ -284,7 +284,17 @@ test('the valid messages of a batch are accepted, and the invalid ones are liste
     ],
   )
   assert.deepEqual(heard, [
-    { sourceId: '1', messages: 2, duplicates: 0, bytes: stored.length, content, repeated: [], routing: ROUTING, quarantined: undefined },
+    {
+      sourceId: '1',
+      messages: 2,
+      duplicates: 0,
+      bytes: stored.length,
+      content,
+      repeated: [],
+      routing: ROUTING,
+      quarantined: undefined,
+      keyless: undefined,
+    },
     { sourceId: '1', code: 'event_required', messages: 2, sample: JSON.stringify(batch[0]) },
     { sourceId: '1', code: 'invalid_request', messages: 1, sample: '"x"' },
   ])

@@ -31,6 +31,12 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'POST /quarantine/release': { source: 'SOURCE_ID', rule: 'track Order Completed' },
   'POST /quarantine/delete': { ids: ['MESSAGE_ID'] },
   'POST /sql': { query: 'select event, count(*) from tracks group by 1' },
+  'POST /warehouse/check': {
+    type: 'warehouse',
+    name: 'Lake',
+    sourceIds: ['SOURCE_ID'],
+    warehouse: { engine: 'parquet', url: 'file:///var/lib/switchyard/lake' },
+  },
   'POST /replays': { destinationId: 'DESTINATION_ID', states: ['failed', 'expired'], from: '2026-11-15T00:00:00.000Z', dryRun: true },
   'PATCH /replays/:id': { state: 'paused' },
   'POST /deletions': { userIds: ['u-1'], suppress: true },
