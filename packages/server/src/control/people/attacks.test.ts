@@ -231,4 +231,9 @@ test('a logout token must be signed for this client, say that it is one, and be 
   assert.equal(await post(token), 200)
   assert.equal((await desk.call('GET', '/api/session', undefined, desk.as(browser))).status, 401)
   assert.equal(await post(token), 400, 'a logout token works once')
+  const entries = (await desk.call('GET', '/api/audit?action=session.logout')).body.data as { actor: { type: string; name: string } }[]
+  assert.deepEqual(
+    entries.map(({ actor }) => [actor.type, actor.name]),
+    [['service', desk.idp.issuer]],
+  )
 })

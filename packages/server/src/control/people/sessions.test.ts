@@ -162,8 +162,9 @@ test('a live stream ends within a second when its session ends, and when the sco
   const desk = await start(t, { parts: { live } })
   await desk.call('POST', '/api/sources', { name: 'other' })
   const rules = desk.idp
-  async function open(session: CallOptions): Promise<() => Promise<number>> {
-    const response = await fetch(`${desk.url}/api/live`, { headers: session.headers ?? {} })
+  async function open({ headers = {}, token }: CallOptions): Promise<() => Promise<number>> {
+    const own = token == null ? headers : { authorization: `Bearer ${token}` }
+    const response = await fetch(`${desk.url}/api/live`, { headers: own })
     assert.equal(response.status, 200)
     const reader = (response.body as ReadableStream<Uint8Array>).getReader()
     return async () => {
@@ -183,10 +184,12 @@ test('a live stream ends within a second when its session ends, and when the sco
   assert.equal((await desk.call('GET', '/api/people')).body.data[0].sessions, 0)
 
   const second = await desk.enter()
-  const shrunk = await open(second)
+  const token = (await desk.call('POST', '/api/tokens', { name: 'own' }, second)).body.token
+  const shrunk = await Promise.all([open(second), open({ token })])
   rules.claims = { sub: 'ada', groups: ['data-eng'] }
   desk.pass(MINUTE_MS)
-  await shrunk()
+  // Also the stream of a token of this person.
+  for (const end of shrunk) await end()
   const session = await desk.call('GET', '/api/session', undefined, second)
   assert.deepEqual([session.body.role, session.body.sources], ['editor', [desk.shop]], 'the session goes on with less')
 })
@@ -247,6 +250,10 @@ test('people make, list and revoke tokens of their own, with at most what they h
   assert.equal(await desk.status({ token: own.token }), 401)
   const audit = (await desk.call('GET', '/api/audit?action=token.create')).body.data[0]
   assert.deepEqual([audit.actor.type, audit.actor.subject, audit.actor.email], ['person', 'ada', 'ada@example.com'])
+  const statuses: number[] = []
+  for (let nth = 2; nth <= 21; nth++) statuses.push((await make({})).status)
+  assert.deepEqual([new Set(statuses.slice(0, -1)), statuses.at(-1)], [new Set([201]), 409], 'a person has 20 tokens at most')
+  assert.equal((await make({})).body.code, 'too_many_tokens')
 })
 
 test('a token has the lesser of its own and the present role and sources of its owner, who is asked about hourly without a session', async (t) => {
