@@ -40,7 +40,8 @@ export async function releaseOrphans(database: Database): Promise<void> {
   const { rows } = await database.query<{ holder: string }>(
     `${WITH_HOLDERS} SELECT holder FROM holders h WHERE holder IS NOT NULL AND NOT EXISTS (SELECT FROM nodes n WHERE n.holder = h.holder)`,
   )
-  for (const { holder } of rows) await release(database.ask, holder)
+  // Partitions and the time until which the holder may have started requests change together.
+  for (const { holder } of rows) await database.transaction((ask) => release(ask, holder))
 }
 
 /** No node joins or is declared dead until the transaction ends. */
