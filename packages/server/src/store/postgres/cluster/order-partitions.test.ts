@@ -94,16 +94,14 @@ test('partitions move within two seconds when a node joins, and when one has end
 
 test('a dead node that held very many rows of the same partitions is released', async () => {
   const holder = 5_000
-  await database.query('UPDATE switchyard.order_partitions SET owner = $1', [holder])
-  // So many that the clock of the server goes on while they are read.
+  // In one statement: a node that runs takes partitions whose owner is not known. So many rows that the clock of the server goes on while they are read.
   await database.query(
-    `INSERT INTO switchyard.shipments (id, destination, attempt, holder, count, bytes, parts, ord, partition)
-     SELECT -n, 77, -1, $1, 1, 1, '[]', n, n % 2 FROM generate_series(1, 50000) AS n`,
-    [holder],
-  )
-  await database.query(
-    `INSERT INTO switchyard.nodes SELECT (jsonb_populate_record(n, jsonb_build_object('num', n.num + 500, 'holder', $1::bigint, 'expires_at', now() - interval '1 hour'))).*
-     FROM switchyard.nodes n LIMIT 1`,
+    `WITH dead AS (
+       INSERT INTO switchyard.nodes SELECT (jsonb_populate_record(n, jsonb_build_object('num', n.num + 500, 'holder', $1::bigint, 'expires_at', now() - interval '1 hour'))).*
+       FROM switchyard.nodes n LIMIT 1
+     ), owned AS (UPDATE switchyard.order_partitions SET owner = $1::bigint)
+     INSERT INTO switchyard.shipments (id, destination, attempt, holder, count, bytes, parts, ord, partition)
+     SELECT -n, 77, -1, $1::bigint, 1, 1, '[]', n, n % 2 FROM generate_series(1, 50000) AS n`,
     [holder],
   )
   await node('rescuer')
