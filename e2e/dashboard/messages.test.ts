@@ -93,6 +93,7 @@ suite('messages', () => {
     await menu.getByRole('button', { name: 'Add' }).click()
     await page.waitForURL(/columns=[^&]*properties\.plan/)
     await page.keyboard.press('Escape')
+    await page.getByRole('list').getByText('professional').first().waitFor()
     assert.match((await names(tab)).join('\n'), /m-1[^]*professional/)
 
     await page.getByRole('button', { name: 'Saved views' }).click()
@@ -108,7 +109,7 @@ suite('messages', () => {
     await page.getByRole('dialog', { name: 'Saved views' }).getByRole('link', { name: 'Plans' }).click()
     await page.waitForURL(/type=track/)
     assert.equal(new URL(page.url()).searchParams.get('columns'), address.searchParams.get('columns'))
-    assert.match((await names(tab)).join('\n'), /professional/)
+    await page.getByRole('list').getByText('professional').first().waitFor()
     tab.check()
   })
 })

@@ -30,14 +30,14 @@ const WAYS: Record<string, (host: string, port: number) => string> = {
     const { Kafka, logLevel } = (await load('kafkajs')).default
     const kafka = new Kafka({ brokers: ['${host}:${port}'], retry: { retries: 0 }, logLevel: logLevel.NOTHING, connectionTimeout: 5000 })
     return await kafka.producer().connect().then(() => 'connected', (error) => {
-      for (let each = error; each; each = each.cause) if (/integrations may only/.test(each.message)) return '${REFUSED}'
+      for (let each = error; each; each = each.cause) if (/connections may only go/.test(each.message)) return '${REFUSED}'
       return error.message
     })`,
   'ssh2-sftp-client': (host, port) => `
     const Client = (await load('ssh2-sftp-client')).default
     const client = new Client()
     return await client.connect({ host: '${host}', port: ${port}, username: 'a', password: 'b', retries: 0, readyTimeout: 5000 }).then(
-      () => 'connected', (error) => /integrations may only/.test(error.message) ? '${REFUSED}' : error.message)`,
+      () => 'connected', (error) => /connections may only go/.test(error.message) ? '${REFUSED}' : error.message)`,
 }
 
 function errorOf(connection: string): string {
