@@ -163,7 +163,7 @@ export class LoadGathering {
     const add = (claimed: ClaimedShipment): void => {
       if (this.#isReady(claimed)) return void ready.push(claimed)
       const { shipment } = claimed
-      for (const { indexes } of shipment.parts) size.rows += indexes.length
+      size.rows += rowsOf(shipment)
       size.parts += shipment.parts.length
       size.bytes += claimed.bytes
       found.push({ shipment, sourceId: bodyOf(claimed)?.about.sourceId ?? '' })
@@ -173,7 +173,15 @@ export class LoadGathering {
     while (more && ready.length === 0 && size.rows < maxRows && size.bytes < maxBytes && size.parts < MAX_PARTS) {
       const count = Math.max(1, Math.min(CLAIM_SHIPMENTS, maxRows - size.rows, MAX_PARTS - size.parts))
       const claim = await this.#claim(count, Math.max(1, Math.min(CLAIM_BYTES, maxBytes - size.bytes)))
-      for (const claimed of claim.shipments) add(claimed)
+      // A claim is limited in shipments, which may have many messages. The rest belongs to the next load.
+      const rest: Shipment[] = []
+      for (const claimed of claim.shipments) {
+        const isFull = rest.length > 0 || size.rows + rowsOf(claimed.shipment) > maxRows
+        if (isFull && !this.#isReady(claimed)) rest.push(claimed.shipment)
+        else add(claimed)
+      }
+      this.#release(rest)
+      if (rest.length > 0) return { ready, more: true }
       more = claim.moreFresh
       if (claim.shipments.length === 0) break
     }
@@ -278,4 +286,8 @@ function bodyOf({ bodies }: ClaimedShipment): SegmentBody | undefined {
 
 function contains({ buffer, byteOffset, byteLength }: Uint8Array, text: Buffer): boolean {
   return Buffer.from(buffer, byteOffset, byteLength).includes(text)
+}
+
+function rowsOf({ parts }: Shipment): number {
+  return parts.reduce((rows, { indexes }) => rows + indexes.length, 0)
 }
