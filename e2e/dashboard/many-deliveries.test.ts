@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { eventually } from '../system/signals.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'
 
@@ -53,7 +54,7 @@ test(`${OWED} deliveries are on three pages`, async () => {
 
   await button('Next').click()
   await page.waitForURL(/[?&]page=/)
-  const second = await shown()
+  const second = await eventually(shown, ([row]) => row !== first[0])
   await table.getByRole('checkbox').nth(1).check()
   await button('Next').click()
   await page.getByRole('status').filter({ hasText: '30 deliveries on this page' }).waitFor()

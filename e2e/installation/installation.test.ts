@@ -283,7 +283,10 @@ suite('the commands of a clone', { concurrency: 2 }, () => {
     ]
     for (const [moment, condition, who] of MOMENTS) {
       const { printed } = await start(project, ['start']).killWhen(condition, who)
-      assert.equal(existsSync(stampOf(project)), false, `${moment}\n${printed}`)
+      if (!existsSync(stampOf(project))) continue
+      // On a busy machine, it was complete before it was killed.
+      assert.doesNotMatch(await works(project, 'start'), /Installing|Fetching/, `${moment}\n${printed}`)
+      rmSync(modulesOf(project), { recursive: true })
     }
     await works(project, 'start')
     // The previous installation is still there, and works.
