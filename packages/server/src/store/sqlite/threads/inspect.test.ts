@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, copyFileSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { accept, newSourceAndDestination, tracks } from '../../conformance/fixtures.ts'
 import { openAt, tempFolder } from '../fixtures/temp-store.ts'
 import { inspectSqlite } from './inspect.ts'
@@ -25,6 +28,21 @@ test('a modified ledger differs from its recount', async () => {
   assert.deepEqual(inspection?.problems, [])
   assert.equal(inspection?.ledger[0]?.pending, 5_001)
   assert.equal(inspection?.recount[0]?.pending, 5_000)
+})
+
+test('the process that inspects stays until its parent has read the result and goes', async () => {
+  const inspector = fork(new URL('./inspector-process.ts', import.meta.url), [path], {
+    execArgv: [],
+    stdio: 'ignore',
+    serialization: 'advanced',
+  })
+  const ended = once(inspector, 'exit')
+  const [reply] = await once(inspector, 'message')
+  assert.equal(reply.ok, true)
+  // Before it waited, it had ended within a few milliseconds, and a busy parent sometimes saw that before the result.
+  assert.equal(await Promise.race([ended.then(() => 'ended'), setTimeout(500, 'waits')]), 'waits')
+  inspector.disconnect()
+  assert.deepEqual(await ended, [0, null])
 })
 
 test('a file with overwritten pages is reported as damaged', async () => {

@@ -1,4 +1,5 @@
-// The process that inspects a whole file: see inspect.ts. It sends its result and is then killed by its parent.
+// The process that inspects a whole file: see inspect.ts. It sends its result and waits until its parent kills it: a busy parent may see that
+// a child has exited before it reads what the child sent. It ends by itself when the parent is gone.
 
 import { type InspectionReply, inspectFile } from './inspect.ts'
 
@@ -8,4 +9,5 @@ try {
 } catch (error) {
   reply = { ok: false, message: (error as Error).message }
 }
+process.once('disconnect', () => process.exit())
 process.send?.(reply)
