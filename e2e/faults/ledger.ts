@@ -49,6 +49,9 @@ export function combine(rounds: readonly RoundResult[]): Combined {
     ordered: rounds.every(({ ordered }) => ordered === null)
       ? null
       : { checked: sum(({ ordered }) => ordered?.checked ?? 0), outOfOrder: sum(({ ordered }) => ordered?.outOfOrder ?? 0) },
+    tables: rounds.every(({ tables }) => tables === null)
+      ? null
+      : { checked: sum(({ tables }) => tables?.checked ?? 0), wrong: sum(({ tables }) => tables?.wrong ?? 0) },
     repeated: sum(({ repeated }) => repeated),
     mostRepeated: most(({ mostRepeated }) => mostRepeated),
     repeatBound: most(({ repeatBound }) => repeatBound),
@@ -64,12 +67,13 @@ export function combine(rounds: readonly RoundResult[]): Combined {
 
 /** One line for the terminal. */
 export function describe({ key, store, seed, ...row }: Entry): string {
-  const { faults, failedRounds, acknowledged, lost, ordered, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = row
+  const { faults, failedRounds, acknowledged, lost, ordered, tables, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = row
   const facts = [
     `${faults} faults`,
     `${acknowledged} acknowledged`,
     `${lost} lost`,
     ...(ordered === null ? [] : [`${ordered.outOfOrder} of ${ordered.checked} out of order`]),
+    ...(tables === null ? [] : [`${tables.wrong} of ${tables.checked} rows of warehouses wrong`]),
     `${repeated} arrived twice (at most ${mostRepeated} after one fault, limit ${repeatBound})`,
     ...(longestPauseMs === null ? [] : [`longest pause ${seconds(longestPauseMs)}`]),
     ...(recoveredMs === null ? [] : [`recovered in ${seconds(recoveredMs.median)} (median), at most ${seconds(recoveredMs.longest)}`]),
@@ -102,15 +106,15 @@ export function writePage(): string {
 function writeRounds(rounds: StoredRound[]): void {
   const order = ({ key }: StoredRound): number => FAULTS.findIndex((fault) => fault.key === key)
   rounds.sort((a, b) => order(a) - order(b) || b.store.localeCompare(a.store) || a.seed - b.seed)
-  const lines = rounds.map((round) => JSON.stringify({ ...round, ordered: round.ordered ?? undefined }))
+  const lines = rounds.map((round) => JSON.stringify({ ...round, ordered: round.ordered ?? undefined, tables: round.tables ?? undefined }))
   writeFileSync(DATA, lines.length === 0 ? '[]\n' : `[\n${lines.join(',\n')}\n]\n`)
   writePage()
 }
 
 function storedRounds(): StoredRound[] {
-  const rounds = JSON.parse(readFileSync(DATA, 'utf8')) as (Omit<StoredRound, 'ordered'> & Partial<StoredRound>)[]
-  // Rounds of versions that had no ordered destinations do not say anything about order.
-  return rounds.map((round) => Object.assign(round, { ordered: round.ordered ?? null }))
+  const rounds = JSON.parse(readFileSync(DATA, 'utf8')) as (Omit<StoredRound, 'ordered' | 'tables'> & Partial<StoredRound>)[]
+  // Rounds without ordered destinations or warehouses say nothing about these.
+  return rounds.map((round) => Object.assign(round, { ordered: round.ordered ?? null, tables: round.tables ?? null }))
 }
 
 export function writtenPage(): string {
@@ -119,7 +123,10 @@ export function writtenPage(): string {
 
 export function ledgerPage(): string {
   const stored = storedRounds()
-  const rows = FAULTS.flatMap((fault) =>
+  // A column without any value, and faults that were never caused, are left out.
+  const hasTables = stored.some(({ tables }) => tables !== null)
+  const faults = FAULTS.filter(({ key }) => stored.some((round) => round.key === key))
+  const rows = faults.flatMap((fault) =>
     fault.stores.map((store) => ({
       fault,
       store: STORE_NAMES[store],
@@ -139,21 +146,22 @@ export function ledgerPage(): string {
         'Acknowledged',
         'Lost',
         'Out of order',
+        ...(hasTables ? ['Wrong in tables'] : []),
         'Arrived twice',
         'Most after one fault',
         'Longest pause',
         'Recovered: median, longest',
       ],
-      rows.map(({ fault, store, rounds }) => [fault.title, store, ...(rounds.length === 0 ? NOT_RUN : cells(rounds))]),
+      rows.map(({ fault, store, rounds }) => [fault.title, store, ...(rounds.length === 0 ? ['not run yet', ...Array(hasTables ? 8 : 7).fill('')] : cells(rounds, hasTables))]),
     ),
-    COLUMNS,
+    ...(hasTables ? [`${COLUMNS}\n${TABLES_COLUMN}`] : [COLUMNS]),
     ...(machines.length === 0
       ? []
       : [`Measured on: ${machines.join('; ')}. Other programs ran at the same time, which makes the times longer.`]),
     '## How each fault is caused',
     table(
       ['Fault', '`--only`', 'How it is caused', 'Remarks and limits'],
-      FAULTS.map(({ title, key, how, note = '' }) => [title, `\`${key}\``, how, note]),
+      faults.map(({ title, key, how, note = '' }) => [title, `\`${key}\``, how, note]),
     ),
     MIX,
     ROUNDS,
@@ -171,16 +179,16 @@ export function ledgerPage(): string {
 }
 
 const STORE_NAMES: Readonly<Record<StoreKind, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
-const NOT_RUN = ['not run yet', '', '', '', '', '', '', '']
 
-function cells(rounds: readonly StoredRound[]): string[] {
+function cells(rounds: readonly StoredRound[], hasTables: boolean): string[] {
   const all = combine(rounds.map(({ problem, ...round }) => ({ ...round, problems: problem === null ? [] : [problem] })))
-  const { faults, failedRounds, acknowledged, lost, ordered, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = all
+  const { faults, failedRounds, acknowledged, lost, ordered, tables, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = all
   return [
     number(faults),
     number(acknowledged),
     failedRounds === 0 ? `**${lost}**` : `**${lost}**; failed rounds: ${failedRounds}`,
     ordered === null ? '' : `**${number(ordered.outOfOrder)}** of ${number(ordered.checked)}`,
+    ...(hasTables ? [tables === null ? '' : `**${number(tables.wrong)}** of ${number(tables.checked)}`] : []),
     number(repeated),
     `${number(mostRepeated)} (limit ${number(repeatBound)})`,
     longestPauseMs === null ? '' : seconds(longestPauseMs),
@@ -224,6 +232,9 @@ const COLUMNS = `The columns:
 - **Most after one fault**: the most copies of this kind that one fault caused at one destination, and the limit. The limit is what can be in flight to a destination (20 requests, some of them with up to 15 messages), and for each affected node 100 messages whose response had arrived but was not recorded yet. If the network to PostgreSQL fails, so that outcomes are not recorded and no error is reported either, it is 1,000 messages instead of 100: a node sends for one second more. If the store reports an error, such as a full disk, a node stops sending at once. It is 0 if the fault must not cause any.
 - **Longest pause**: the longest time in which no call was answered with 200.
 - **Recovered**: the time from the end of a fault until everything that was acknowledged before had arrived at every destination. It is measured for every fourth fault; the others are followed by the next fault sooner.`
+
+const TABLES_COLUMN =
+  '- **Wrong in tables**: rows that are missing in the tables of [warehouses](../guide/lake.md) or are there twice, and how many rows must be there. At the end of a round, the tables are read: files of the lakes as their manifests say, and PostgreSQL with a query. Every message must be once in each of its tables. Empty: the round has no warehouses.'
 
 const MIX = `## The load
 

@@ -251,4 +251,20 @@ export const MUTANTS: readonly Mutant[] = [
     store: 'postgres',
     expected: NOT_IN_ORDER,
   },
+  {
+    name: 'load-renamed',
+    breaks: 'A load that is repeated has another id, so that it does not replace what it has written before.',
+    file: 'delivery/lanes/load-gathering.ts',
+    changes: [
+      [
+        'const [oldest] = first.shipments',
+        'const [oldest] = first.shipments.map((one) => !isLoad(one.shipment.progress) ? one\n' +
+          ": { ...one, shipment: { ...one.shipment, progress: [`load:${newId('load')}`, ...(one.shipment.progress ?? []).slice(1)] } })",
+      ],
+    ],
+    fault: 'loads-killed',
+    store: 'sqlite',
+    expected: /table \w+: \d+ messages have more than one row/,
+    faults: 8,
+  },
 ]

@@ -10,6 +10,7 @@ import { accountOf, numberOf } from '../system/numbered-message.ts'
 import type { System } from '../system/system.ts'
 import type { FaultTime, RoundResult } from './fault.ts'
 import { auditOrder } from './order-audit.ts'
+import { auditTables } from './table-audit.ts'
 
 /** What the audit finds out about a round. */
 export type Audit = Omit<RoundResult, 'faults' | 'recoveredMs'>
@@ -42,7 +43,7 @@ export interface AuditOptions {
 /** Ends the traffic, waits until nothing is pending, and compares. */
 export async function auditSystem(system: System, options: AuditOptions): Promise<Audit> {
   const { faults, before, nodesAtOnce = 1, isSilent = false, deadlineMs = 180_000, mayBeDropped = false, repeatsInOrder = false } = options
-  const { traffic, destinations } = system
+  const { traffic, destinations, warehouses } = system
   const problems: string[] = []
   await traffic.finish({ deadlineMs })
   const { acknowledged, sent, rejected } = traffic
@@ -50,7 +51,7 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
   problems.push(...traffic.problems.slice(0, SHOWN))
   if (sent.size !== acknowledged.size) problems.push(`${sent.size - acknowledged.size} messages were never acknowledged`)
 
-  const own = new Set(destinations.map(({ id }) => id))
+  const own = new Set([...destinations, ...warehouses].map(({ id }) => id))
   const letters = destinations.find(({ name }) => name === LETTERS)
   const rows = await eventually(
     async () => (await system.api<{ data: LedgerRow[] }>('/ledger')).data.filter(({ destinationId }) => own.has(destinationId)),
@@ -82,11 +83,23 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
     if (!mayBeDropped) problems.push(...(await settledTwice(system, destination, owed)))
     problems.push(...orderProblems(system, destination, repeatsInOrder ? [] : faults, ordered))
   }
+  const tables = { checked: 0, wrong: 0 }
+  for (const warehouse of warehouses) {
+    const owed = owedTo(warehouse, acknowledged)
+    problems.push(...ledgerProblems(warehouse, owed, rows), ...(await deliveryProblems(system, warehouse, owed, lost)))
+    problems.push(...(await settledTwice(system, warehouse, owed)))
+    const found = auditTables(owed, sent, await warehouse.read())
+    for (const id of found.missing) lost.add(id)
+    tables.checked += found.checked
+    tables.wrong += found.wrong
+    problems.push(...found.problems.map((problem) => `${warehouse.name}: ${problem}`))
+  }
   problems.push(...system.problems, ...(await bookProblems(system, (before?.accepted ?? 0) + acknowledged.size)))
   return {
     acknowledged: acknowledged.size,
     lost: lost.size,
-    ordered,
+    ordered: destinations.some(({ sightings }) => sightings !== undefined) ? ordered : null,
+    tables: warehouses.length > 0 ? tables : null,
     repeated,
     mostRepeated,
     repeatBound,
@@ -96,8 +109,10 @@ export async function auditSystem(system: System, options: AuditOptions): Promis
 }
 
 type Owed = ReadonlyMap<string, FinalState>
+/** What webhooks and warehouses have in common. */
+type Known = Pick<TalliedDestination, 'name' | 'id' | 'expected'>
 
-function owedTo({ expected }: TalliedDestination, acknowledged: ReadonlySet<string>): Owed {
+function owedTo({ expected }: Known, acknowledged: ReadonlySet<string>): Owed {
   const owed = new Map<string, FinalState>()
   for (const id of acknowledged) {
     const state = expected(numberOf(id))
@@ -113,7 +128,7 @@ function countOf(owed: Owed, wanted: FinalState): number {
 }
 
 function ledgerProblems(
-  { name, id }: TalliedDestination,
+  { name, id }: Known,
   owed: Owed,
   rows: readonly LedgerRow[],
   before: readonly LedgerRow[] = [],
@@ -147,7 +162,7 @@ function arrivalProblems({ name, tally }: TalliedDestination, owed: Owed, sent: 
 /** Every message must have one delivery, with the expected outcome. Missing ones are added to `lost`; if that is undefined, they may be missing. */
 async function deliveryProblems(
   system: System,
-  { name, id }: TalliedDestination,
+  { name, id }: Known,
   owed: Owed,
   lost: Set<string> | undefined,
 ): Promise<string[]> {
@@ -195,7 +210,7 @@ function orderProblems(
 }
 
 /** Sums the outcomes of the recorded attempts. A delivery that two nodes have settled would count twice. */
-async function settledTwice({ cluster }: System, { name, id }: TalliedDestination, owed: Owed): Promise<string[]> {
+async function settledTwice({ cluster }: System, { name, id }: Known, owed: Owed): Promise<string[]> {
   if (cluster === undefined) return []
   const [row] = await cluster.query<{ delivered: string }>(
     `SELECT coalesce(sum(a.delivered), 0)::text AS delivered

@@ -38,6 +38,8 @@ export interface RoundResult {
   lost: number
   /** Messages at ordered destinations: how many were checked, and how many were out of order. Null in rounds of earlier versions. */
   ordered: { checked: number; outOfOrder: number } | null
+  /** Rows in tables of warehouses: how many must be there, and how many are missing or must not be there. Null in rounds without warehouses. */
+  tables: { checked: number; wrong: number } | null
   /** Deliveries of which a receiver accepted more than one copy. */
   repeated: number
   /** The most copies that one fault caused at one destination, and the most that are allowed. */
@@ -57,6 +59,7 @@ export const EMPTY_RESULT: RoundResult = {
   acknowledged: 0,
   lost: 0,
   ordered: null,
+  tables: null,
   repeated: 0,
   mostRepeated: 0,
   repeatBound: 0,

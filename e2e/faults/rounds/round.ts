@@ -68,6 +68,7 @@ export async function injectedRound(injection: RoundParts, options: RoundOptions
       // One more call must be accepted, and everything before it must arrive.
       await system.traffic.more(1, { deadlineMs: patienceMs })
       await system.caughtUp(patienceMs)
+      await system.loaded(patienceMs)
       recoveredMs.push(performance.now() - toMs)
     } catch (error) {
       problems.push(`after fault ${faults.length}: ${(error as Error).message}\n${logsOf(system)}`)

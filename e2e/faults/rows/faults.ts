@@ -15,6 +15,7 @@ import { KILLED_PROCESSES } from './killed-processes.ts'
 import { KILLED_THREADS } from './killed-threads.ts'
 import { ROLLING_RESTART } from './rolling-restart.ts'
 import { UPGRADE } from './upgrade.ts'
+import { WAREHOUSES } from './warehouses.ts'
 
 export const FAULTS: readonly Fault[] = [
   ...KILLED_PROCESSES,
@@ -31,4 +32,5 @@ export const FAULTS: readonly Fault[] = [
   ...CONTROL_CHANGES,
   ...DELETED_USERS,
   ...CLIENTS,
+  ...WAREHOUSES,
 ]

@@ -259,10 +259,12 @@ function systemOf(
     writeKey: facts.writeKey,
     traffic,
     destinations,
+    warehouses: [],
     problems: [],
     urls: () => [service.url],
     api: (path, init) => callControl(service.url, TOKEN, path, init),
     caughtUp: (deadlineMs) => allAccepted(destinations, traffic.acknowledged, deadlineMs),
+    loaded: () => Promise.resolve(),
     defer: (end) => started.defer(end),
     [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
   }

@@ -20,6 +20,7 @@ import {
 } from './destinations.ts'
 import { numberedMessage, numberOf } from './numbered-message.ts'
 import type { Random } from './random.ts'
+import { allLoaded, type LoadedWarehouse, type Warehouses } from './warehouses.ts'
 
 export type StoreKind = 'sqlite' | 'postgres'
 
@@ -42,6 +43,8 @@ export interface SystemOptions {
   destinations?: readonly PlannedDestination[]
   /** Whether one of the destinations is an integration; true by default. It needs a host process for each node. */
   integration?: boolean
+  /** None by default. */
+  warehouses?: Warehouses
   /** Further settings of each node, from 1. */
   service?: (nth: number) => Pick<ServiceOptions, 'env' | 'execArgv'>
   /** Called for each message before its first call. */
@@ -71,6 +74,7 @@ export interface System extends AsyncDisposable {
   writeKey: string
   traffic: Traffic
   destinations: readonly TalliedDestination[]
+  warehouses: readonly LoadedWarehouse[]
   /** Problems that receivers found in requests. */
   problems: string[]
   /** The URLs of the running nodes. */
@@ -78,6 +82,8 @@ export interface System extends AsyncDisposable {
   api<T = unknown>(path: string, init?: { method?: string; body?: unknown }): Promise<T>
   /** Resolves when everything that has been acknowledged so far was accepted by every destination that must get it. */
   caughtUp(deadlineMs?: number): Promise<void>
+  /** Resolves when every warehouse has recorded as many loaded messages as have been acknowledged so far. */
+  loaded(deadlineMs?: number): Promise<void>
   /** Called when the system is stopped. */
   defer(end: () => Promise<void>): void
 }
@@ -95,6 +101,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     proxied = false,
     standby = false,
     integration = true,
+    warehouses: places,
     service,
     folder,
     server,
@@ -136,10 +143,11 @@ export async function startSystem(options: SystemOptions): Promise<System> {
 
   const problems: string[] = []
   const destinations = await startDestinations({ api, sourceId, random, planned, gateway, problems }, started)
+  const warehouses = (await places?.add(api, sourceId)) ?? []
   for (const { url } of running()) {
     await eventually(
       () => callControl<{ data: unknown[] }>(url, TOKEN, '/destinations'),
-      ({ data }) => data.length === destinations.length,
+      ({ data }) => data.length === destinations.length + warehouses.length,
       { what: 'every node knows all destinations' },
     )
   }
@@ -162,10 +170,12 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     writeKey,
     traffic,
     destinations,
+    warehouses,
     problems,
     urls,
     api,
     caughtUp: (deadlineMs) => allAccepted(destinations, traffic.acknowledged, deadlineMs),
+    loaded: (deadlineMs = CAUGHT_UP_MS) => allLoaded(api, warehouses, traffic.acknowledged.size, deadlineMs),
     defer: (end) => everything.defer(end),
     [Symbol.asyncDispose]: () => everything.disposeAsync(),
   }
