@@ -35,7 +35,7 @@ export interface ChangeTables {
   putVersion(row: VersionRow): Awaitable<unknown>
   /** Removes the versions of a destination up to this one. */
   dropVersions(destinationId: string, upTo: number): Awaitable<unknown>
-  /** Removes what the integration keeps between messages: see ../port/integration-state.ts. */
+  /** Removes what an integration keeps between messages, and what is stored of the tables of a warehouse. */
   dropState(destinationId: string): Awaitable<unknown>
   /** Removes what integrations keep of these users. */
   dropStateOf(userIds: readonly string[]): Awaitable<unknown>

@@ -5,6 +5,7 @@ import { insertRow, type Sql, type SqlValue } from '../encoding/sql.ts'
 import { endOfPrefix } from '../port/documents.ts'
 import { INTEGRATION_STATE, SUFFIX_CHARS, statePrefix, stateSuffix } from '../port/integration-state.ts'
 import type { UsedAssertion } from '../port/secrets.ts'
+import { WAREHOUSE_DOCUMENTS } from '../port/warehouse-tables.ts'
 import { SECRET_PREFIX, VERSION_PAGE_BYTES, type VersionRow } from './configuration-rows.ts'
 import type { TABLES } from './resource-rows.ts'
 
@@ -53,7 +54,13 @@ export function configurationTables(sql: Sql) {
 
     dropState(destinationId: string) {
       const prefix = statePrefix(destinationId)
-      return sql.run('DELETE FROM documents WHERE kind = ? AND key >= ? AND key < ?', [INTEGRATION_STATE, prefix, endOfPrefix(prefix)])
+      const kinds = [INTEGRATION_STATE, ...WAREHOUSE_DOCUMENTS]
+      return sql.run(`DELETE FROM documents WHERE kind IN (${kinds.map(() => '?').join(', ')}) AND (key = ? OR (key >= ? AND key < ?))`, [
+        ...kinds,
+        destinationId,
+        prefix,
+        endOfPrefix(prefix),
+      ])
     },
     /** Reads all entries: they are few, and so are requests to delete users. */
     dropStateOf: (userIds: readonly string[]) =>

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { asWebhook } from '../../destinations/fixtures/webhook.ts'
+import { WAREHOUSE_DOCUMENTS } from '../port/warehouse-tables.ts'
 import { type Configuration, WriteKeyTaken } from '../store.ts'
 import {
   accept,
@@ -263,6 +264,23 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4_000, cancelled: 4_000 }))
     await assert.rejects(settle(store(), held, 'delivered'), 'the claim from before the restart is void')
     assert.equal((await store().history.delivery(deliveriesOf(held.shipment)[7] as string))?.state, 'cancelled')
+  })
+
+  test('what is stored of the tables of a warehouse is deleted with the destination, and nothing else', async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    const { id: other } = await newDestination(store(), sourceId)
+    const keysOf = (id: string): string[] => [id, `${id} ${sourceId} meta`, `${id} load_1`]
+    const documents = [destinationId, other].flatMap(keysOf)
+    const left = async (): Promise<string[][]> =>
+      Promise.all(
+        WAREHOUSE_DOCUMENTS.map(async (kind) => (await store().documents.list(kind, { order: 'key', limit: 100 })).map(({ key }) => key)),
+      )
+    for (const kind of WAREHOUSE_DOCUMENTS)
+      await store().documents.update(kind, [], () => new Map(documents.map((key) => [key, { atMs: NOW_MS, doc: {} }])))
+    await store().resources.deleteDestination(destinationId)
+    for (const keys of await left()) assert.deepEqual(keys, keysOf(other).sort())
+    await store().resources.deleteDestination(other)
+    for (const keys of await left()) assert.deepEqual(keys, [])
   })
 
   test('a disabled destination keeps its pending deliveries', async () => {

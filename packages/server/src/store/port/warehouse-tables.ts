@@ -6,12 +6,22 @@ import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import type { SourceSchema, StoredTable, UnfitCount } from '@switchyard/warehouse'
 import type { DocumentStore, StoredDocument } from './documents.ts'
+import { WAREHOUSE_UPKEEP } from './warehouse-upkeep.ts'
 
 export const WAREHOUSE_SCHEMAS = 'warehouse-schema'
 export const WAREHOUSE_TABLES = 'warehouse-table'
 export const WAREHOUSE_LOADS = 'warehouse-load'
 export const WAREHOUSE_HISTORY = 'warehouse-history'
 export const WAREHOUSE_NOTICES = 'warehouse-notice'
+/** All of them are deleted with their destination. Their keys begin with its id. */
+export const WAREHOUSE_DOCUMENTS: readonly string[] = [
+  WAREHOUSE_SCHEMAS,
+  WAREHOUSE_TABLES,
+  WAREHOUSE_LOADS,
+  WAREHOUSE_HISTORY,
+  WAREHOUSE_NOTICES,
+  WAREHOUSE_UPKEEP,
+]
 const MAX_LOADS = 200
 /** Names of tables that could not be loaded. */
 const MAX_FAILED = 10
@@ -292,13 +302,6 @@ function noticesOf({ schema, failed, limits, recreated }: NoticedLoad, nowMs: nu
 
 function keyOf(prefix: string, { kind, table }: Pick<TableNotice, 'kind' | 'table'>): string {
   return `${prefix}${kind} ${hashOf(table ?? '')}`
-}
-
-/** Removes everything about the tables of a destination that was deleted. */
-export async function dropTables(documents: DocumentStore, destinationId: string): Promise<void> {
-  for (const kind of [WAREHOUSE_SCHEMAS, WAREHOUSE_TABLES, WAREHOUSE_LOADS, WAREHOUSE_NOTICES])
-    await documents.drop(kind, { prefix: `${destinationId} ` })
-  await documents.drop(WAREHOUSE_HISTORY, { prefix: destinationId })
 }
 
 function schemaPrefix(destinationId: string, sourceId: string): string {

@@ -41,6 +41,8 @@ export class LoaderAnswering {
     if (question.kind === 'schemas') return readSchemas(documents, question.destinationId)
     if (question.kind === 'open') return openLoads(documents, question.destinationId)
     const { tables, unfit } = question
+    // What is stored of the tables was deleted with the destination.
+    if (!store.configuration().destinations.has(question.destinationId)) return null
     if (tables.length > 0) await addStats(documents, question, tables, unfit, nowMs())
     await noteTables(documents, question, nowMs())
     const { loadId: id, sourceId, messages, bytes, durationMs, failed } = question
@@ -70,7 +72,7 @@ export class LoaderAnswering {
     const { store, nowMs } = this.#options
     const { documents } = store
     const { sources, plans } = store.configuration()
-    if (loadId !== null && loadId !== '') await openLoad(documents, destinationId, loadId, nowMs())
+    if (loadId !== null && loadId !== '' && store.configuration().destinations.has(destinationId)) await openLoad(documents, destinationId, loadId, nowMs())
     const stored = await this.#schemaUnless(known?.revision ?? null, destinationId, sourceId)
     const plan = [...plans.values()].find(({ sourceIds }) => sourceIds.includes(sourceId))
     const version = plan === undefined ? '' : `${plan.id} ${plan.version}`
