@@ -77,6 +77,16 @@ const IN_ORDER: readonly (readonly [title: string, steps: readonly Step[], fault
     ],
     [FAULT],
   ],
+  [
+    'again without the second, because a node died while both were in one request',
+    [
+      [990, 'ab'],
+      [2_500, 'a'],
+      [2_510, 'a', true],
+      [2_520, 'b'],
+    ],
+    [FAULT],
+  ],
 ]
 
 const OUT_OF_ORDER: readonly (readonly [title: string, problem: RegExp, steps: readonly Step[], faults?: readonly FaultTime[]])[] = [
@@ -117,6 +127,17 @@ const OUT_OF_ORDER: readonly (readonly [title: string, problem: RegExp, steps: r
       [3, 'b'],
       [4, 'a'],
     ],
+  ],
+  [
+    'again without the second, after a failure of a request with both',
+    /no fault explains/,
+    [
+      [1, 'ab'],
+      [20, 'a'],
+      [30, 'a', true],
+      [40, 'b'],
+    ],
+    [{ ...FAULT, fromMs: 20_000, toMs: 21_000 }],
   ],
   [
     'again long after the fault',

@@ -63,16 +63,21 @@ function inversion(a: SeenMessage, b: SeenMessage, faults: readonly FaultTime[])
     const repeated = b.sightings.find(({ request }) => request === again.request)
     if (repeated !== undefined && again.place < repeated.place) continue
     if (repeated !== undefined) return 'they were repeated in one request in the wrong order'
-    const lastEndMs = Math.max(...a.endsMs.filter((ms) => ms <= again.atMs))
-    if (!faults.some((fault) => explains(fault, lastEndMs, start.atMs, again.atMs)))
+    if (!faults.some((fault) => explains(fault, lastAttemptMs(a, again), start.atMs, again.atMs)))
       return `the first arrived again at ${at(again.atMs)}, after the second (${at(start.atMs)}), and no fault explains it: ${listOf(a, faults)}`
   }
   return null
 }
 
+/** When the last attempt before `again` ended, or began if it was cut off: a request of both messages that was in flight when its process died. */
+function lastAttemptMs({ sightings, endsMs }: SeenMessage, again: Sighting): number {
+  const begins = sightings.filter((sighting) => sighting !== again).map(({ atMs }) => atMs)
+  return Math.max(...[...begins, ...endsMs].filter((ms) => ms <= again.atMs))
+}
+
 /** Whether the fault may have kept the outcome of a message from being recorded, while the next one had been sent. */
-function explains({ fromMs, toMs, sentUntilMs = toMs + RESUME_MS }: FaultTime, endMs: number, nextMs: number, againMs: number): boolean {
-  return againMs >= fromMs && endMs >= fromMs - RECORDED_LATE_MS && endMs <= toMs + RESUME_MS && nextMs <= sentUntilMs
+function explains({ fromMs, toMs, sentUntilMs = toMs + RESUME_MS }: FaultTime, lastMs: number, nextMs: number, againMs: number): boolean {
+  return againMs >= fromMs && lastMs >= fromMs - RECORDED_LATE_MS && lastMs <= toMs + RESUME_MS && nextMs <= sentUntilMs
 }
 
 /** Everything that is needed to find out why: when the first message arrived and was answered, and when the faults were. */
