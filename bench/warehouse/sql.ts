@@ -2,6 +2,7 @@
 
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { temporaryLake } from '../../packages/warehouse/src/fixtures/lake-reading.ts'
 import { FolderFiles } from '../../packages/warehouse/src/parquet/folder-files.ts'
@@ -9,6 +10,8 @@ import { FolderLake, SqlRunner } from '../../packages/warehouse/src/sql/sql.ts'
 
 const DAYS = 20
 const ROUNDS = 5
+/** Between two queries of a person, who looks at the result: the process of the next query starts in this time. */
+const PAUSE_MS = 1_500
 const QUERIES: [title: string, from: (table: string) => string][] = [
   ['count by day', (table) => `SELECT day, count(*) FROM ${table} GROUP BY day ORDER BY day`],
   ['search for one user', (table) => `SELECT * FROM ${table} WHERE user_id = 'user-4711' ORDER BY received_at LIMIT 100`],
@@ -25,15 +28,17 @@ export async function measureSql(events: number): Promise<void> {
   const db = await (await DuckDBInstance.create(':memory:', { threads: '2', memory_limit: '512MB' })).connect()
   const paths = files.map((path) => `'${path}'`).join(', ')
   const direct = `read_parquet([${paths}], union_by_name = true, hive_partitioning = true)`
+  const run = (query: string): Promise<unknown> =>
+    runner.run({ query, lake: new FolderLake(new FolderFiles(lake.folder), lake.folder), schemas: ['shop'] })
   try {
+    // The comparisons are between queries that find a process waiting.
+    const first = await timed(() => run('SELECT 1'))
     for (const [title, from] of QUERIES) {
       const [ours, theirs] = [[] as number[], [] as number[]]
       for (let round = 0; round < ROUNDS; round++) {
-        ours.push(
-          await timed(() =>
-            runner.run({ query: from('tracks'), lake: new FolderLake(new FolderFiles(lake.folder), lake.folder), schemas: ['shop'] }),
-          ),
-        )
+        await sleep(PAUSE_MS)
+        ours.push(await timed(() => run(from('tracks'))))
+        await sleep(PAUSE_MS)
         theirs.push(await timed(async () => (await db.run(from(direct))).getRows()))
       }
       const [own, other] = [Math.min(...ours), Math.min(...theirs)]
@@ -41,6 +46,11 @@ export async function measureSql(events: number): Promise<void> {
         `  ${title.padEnd(24)} ${own.toFixed(0).padStart(6)} ms   DuckDB directly ${other.toFixed(0).padStart(6)} ms   ${(other / own).toFixed(2)} ×`,
       )
     }
+    const atOnce: number[] = []
+    for (let round = 0; round < ROUNDS; round++) atOnce.push(await timed(() => run('SELECT 1')))
+    console.log(
+      `  Without a waiting process, SELECT 1 takes ${Math.min(...atOnce).toFixed(0)} ms right after another query, and took ${first.toFixed(0)} ms as the first query`,
+    )
   } finally {
     clearInterval(alive)
     runner.close()

@@ -8,6 +8,8 @@ import { type References, referencesOf, refusedFunction, wantedTables } from './
 import { jsonValue } from './result-values.ts'
 
 const MB = 1_000_000
+/** Of DuckDB while it parses, or waits for a query. */
+const PARSER_MB = 64
 
 const SETTINGS = {
   threads: '2',
@@ -23,25 +25,42 @@ const SETTINGS = {
   preserve_insertion_order: 'false',
 }
 
-async function lockedDatabase(
-  memoryMb: number,
-  files: readonly string[],
-  prepare: (db: DuckDBConnection) => Promise<void>,
-): Promise<DuckDBConnection> {
+/** What a query needs, made while the process waits for one, because that takes longer than many queries. */
+export interface Databases {
+  /** Can read nothing. */
+  parsing: DuckDBConnection
+  /** Is locked before the query runs in it. */
+  running: DuckDBConnection
+}
+
+/** The time of a first query in a process is spent on loading and starting DuckDB. */
+export async function openDatabases(): Promise<Databases> {
+  const parsing = await openDatabase(PARSER_MB)
+  await lock(parsing, [])
+  await serialized(parsing, 'SELECT 1')
+  const running = await openDatabase(PARSER_MB)
+  // The columns of files are read when the view is made, and again by the query.
+  await running.run('SET parquet_metadata_cache = true')
+  return { parsing, running }
+}
+
+async function openDatabase(memoryMb: number): Promise<DuckDBConnection> {
   const instance = await DuckDBInstance.create(':memory:', { ...SETTINGS, memory_limit: `${memoryMb}MB` })
   const db = await instance.connect()
   await db.run("SET timezone = 'UTC'")
-  if (files.length > 0) await db.run(`SET allowed_paths = [${files.map(textLiteral).join(', ')}]`)
-  await db.run('SET enable_external_access = false')
-  await prepare(db)
-  await db.run('SET lock_configuration = true')
   return db
 }
 
+async function lock(db: DuckDBConnection, files: readonly string[], prepare: () => Promise<void> = async () => {}): Promise<void> {
+  if (files.length > 0) await db.run(`SET allowed_paths = [${files.map(textLiteral).join(', ')}]`)
+  await db.run('SET enable_external_access = false')
+  await prepare()
+  await db.run('SET lock_configuration = true')
+}
+
 /** Parses the query, and returns the tables of the lake that it needs. Throws a QueryFault if it is not exactly one SELECT. */
-export async function tablesOf(query: string, known: readonly TableName[]): Promise<TableName[]> {
-  const db = await lockedDatabase(64, [], async () => {})
-  const references = await parsed(db, query)
+export async function tablesOf({ parsing }: Databases, query: string, known: readonly TableName[]): Promise<TableName[]> {
+  const references = await parsed(parsing, query)
   const refused = refusedFunction(references)
   if (refused !== null)
     throw new QueryFault(
@@ -55,9 +74,13 @@ export async function tablesOf(query: string, known: readonly TableName[]): Prom
   return wanted
 }
 
-async function parsed(db: DuckDBConnection, query: string): Promise<References> {
+async function serialized(db: DuckDBConnection, query: string): Promise<string> {
   const reader = await db.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [query])
-  const tree = JSON.parse(String(reader.getRows()[0]?.[0])) as {
+  return String(reader.getRows()[0]?.[0])
+}
+
+async function parsed(db: DuckDBConnection, query: string): Promise<References> {
+  const tree = JSON.parse(await serialized(db, query)) as {
     error: boolean
     error_type?: string
     error_message?: string
@@ -78,15 +101,16 @@ async function parsed(db: DuckDBConnection, query: string): Promise<References> 
 
 /** Runs the query with one view per table. */
 export async function runQuery(
+  { running: db }: Databases,
   query: string,
   views: readonly ViewFiles[],
   schemas: readonly string[],
   limits: SqlLimits,
 ): Promise<Omit<SqlAnswer, 'warnings'>> {
   const files = views.flatMap((view) => view.files)
-  let db: DuckDBConnection
   try {
-    db = await lockedDatabase(limits.memoryMb, files, (connection) => createViews(connection, views, schemas))
+    await db.run(`SET memory_limit = '${limits.memoryMb}MB'`)
+    await lock(db, files, () => createViews(db, views, schemas))
   } catch (error) {
     throw new QueryFault(faultOf(error, query, false))
   }

@@ -4,7 +4,7 @@
 import { createInterface } from 'node:readline'
 import { faultOf } from './faults.ts'
 import type { FromProcess, SqlFault, SqlLimits, TableName, ToProcess, ViewFiles } from './protocol.ts'
-import { runQuery, tablesOf } from './query-database.ts'
+import { openDatabases, runQuery, tablesOf } from './query-database.ts'
 
 /** What DuckDB may use is a setting; this is for the rest: values while they become JSON, and what DuckDB does not count. */
 const REST_MB = 512
@@ -43,18 +43,19 @@ function watchMemory({ memoryMb }: SqlLimits): void {
 }
 
 async function main(): Promise<void> {
+  const databases = await openDatabases()
   await say({ kind: 'ready' })
   const { query, tables, limits } = await next<'query'>()
   watchMemory(limits)
   try {
-    const wanted: TableName[] = await tablesOf(query, tables)
+    const wanted: TableName[] = await tablesOf(databases, query, tables)
     let views: ViewFiles[] = []
     if (wanted.length > 0) {
       await say({ kind: 'wanted', tables: wanted })
       views = (await next<'files'>()).views
     }
     const schemas = [...new Set(tables.map(({ schema }) => schema))]
-    await say({ kind: 'answer', answer: await runQuery(query, views, schemas, limits) })
+    await say({ kind: 'answer', answer: await runQuery(databases, query, views, schemas, limits) })
   } catch (error) {
     await say({ kind: 'fault', fault: faultOf(error, query, true) })
   }
