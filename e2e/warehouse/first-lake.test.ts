@@ -66,15 +66,17 @@ test('nothing of the package is loaded before the first lake; then the message o
   await service.api('/destinations')
   assert.deepEqual(modules.ofWarehouses(), [])
 
-  // The folder does not exist. The load interval is the shortest one, so that the test need not wait for a minute.
+  // The folder does not exist yet. The load interval is the shortest one, so that the test need not wait for a minute.
   const url = pathToFileURL(join(service.folder, 'lake', 'main')).href
-  const create = (name: string, warehouse: object): Promise<{ id: string }> =>
-    service.api('/destinations', {
-      method: 'POST',
-      body: { type: 'warehouse', name, sourceIds: [service.sourceId], warehouse, load: { everyMs: 1_000 } },
-    })
-  const lake = await create('Lake', { engine: 'parquet', url })
-  await create('Tables', { engine: 'postgres', url: postgres.url('analytics') })
+  assert.match((await switchyard(service, 'destinations', 'create', 'Lake', '--lake', '../main')).stderr, /below the folder of lakes/)
+  const lake = await asJson<{ id: string; warehouse: { url: string } }>(service, 'destinations', 'create', 'Lake', '--lake', 'main')
+  assert.equal(lake.warehouse.url, url)
+  await service.api(`/destinations/${lake.id}`, { method: 'PATCH', body: { load: { everyMs: 1_000 } } })
+  const file = join(work, 'tables.json')
+  writeFileSync(file, JSON.stringify({ warehouse: { engine: 'postgres', url: postgres.url('analytics') }, load: { everyMs: 1_000 } }))
+  const tables = await switchyard(service, 'destinations', 'create', 'Tables', '--warehouse-file', file)
+  assert.equal(tables.code, 0, tables.stderr)
+  assert.ok(!tables.stdout.includes(new URL(postgres.url()).password), tables.stdout)
   const early = await switchyard(service, 'sql', QUERY)
   assert.match(early.stderr, /Nothing of your sources has been loaded into this lake yet: messages are loaded every 1 s/)
   assert.ok(early.stderr.includes(lake.id), early.stderr)

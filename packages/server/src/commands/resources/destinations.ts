@@ -14,6 +14,7 @@ import { CHOICES_COMMANDS } from './destination-choices.ts'
 import { DESTINATION_ARGUMENT, DESTINATION_FLAGS, destinationBody, destinationPath, NEW_DESTINATION_FLAGS } from './destination-flags.ts'
 import { ORDER_COMMANDS } from './destination-order.ts'
 import { VERSION_COMMANDS } from './destination-versions.ts'
+import { WAREHOUSE_FLAGS, warehouseOf } from './warehouse-flags.ts'
 
 const SAMPLE_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete']
 
@@ -35,9 +36,9 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
   }),
   {
     name: 'destinations create',
-    summary: 'Create a destination: a webhook, or an integration from the catalogue',
+    summary: 'Create a destination: a webhook, an integration from the catalogue, or a warehouse',
     details:
-      'A webhook needs a URL; an integration needs --integration, and --set for each of its settings. The destination receives the messages of the sources given with --source; if there is only one source, --source can be left out. Secrets are read from stdin, a file or an environment variable, never from the command line.',
+      'A webhook needs a URL; an integration needs --integration, and --set for each of its settings; a lake in a folder needs --lake, and any other warehouse --warehouse-file. The destination receives the messages of the sources given with --source; if there is only one source, --source can be left out. Secrets are read from stdin, a file or an environment variable, never from the command line.',
     arguments: [
       { name: 'NAME', description: "The display name, which also selects the destination in a message's integrations object." },
       {
@@ -53,6 +54,7 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
         placeholder: 'SLUG',
         description: 'Create an integration instead of a webhook. `switchyard catalog` lists the slugs.',
       },
+      ...WAREHOUSE_FLAGS,
       ...NEW_DESTINATION_FLAGS,
       source: {
         placeholder: 'SOURCE',
@@ -72,16 +74,22 @@ export const DESTINATION_COMMANDS: readonly Command[] = [
       "switchyard destinations create 'my webhook' http://127.0.0.1:9000/",
       'switchyard destinations create amplitude --integration actions-amplitude --set apiKey=env:API_KEY --set secretKey=env:SECRET_KEY',
       "switchyard destinations create orders https://example.com/hook --allow-event 'Order Completed' --shared-secret env:HOOK_SECRET",
+      'switchyard destinations create Lake --lake main',
+      'switchyard destinations create Analytics --warehouse-file analytics.yaml',
     ],
     async run(call) {
       const [name, ...urls] = call.arguments
       const integration = call.flag('integration')
-      if ((integration === undefined) === (urls.length === 0))
-        throw new UsageProblem('Give either a URL, for a webhook, or --integration SLUG.')
+      const kinds = [urls.length > 0, integration !== undefined, call.flag('lake') !== undefined, call.flag('warehouse-file') !== undefined]
+      if (kinds.filter((isGiven) => isGiven).length !== 1)
+        throw new UsageProblem(
+          'Give one of these: a URL, for a webhook; --integration SLUG; --lake FOLDER; or --warehouse-file FILE, for any other warehouse.',
+        )
       const body = await destinationBody(call)
       body['sourceIds'] ??= [await onlySource(call)]
       if (call.has('paused')) body['paused'] = true
-      const kind = integration === undefined ? { urls } : { type: 'integration', integration }
+      const warehouse = await warehouseOf(call)
+      const kind = warehouse ?? (integration === undefined ? { urls } : { type: 'integration', integration })
       await show(call, await create(call, { name, ...kind, enabled: !call.has('disabled'), ...body }))
     },
   },
@@ -212,7 +220,7 @@ async function create({ api, has, out }: Call, body: JsonObject): Promise<JsonOb
     .post('/api/destinations', body, has('allow-duplicate') ? { allowDuplicate: true } : {})
     .catch((error: unknown) => {
       if (!(error instanceof ApiProblem) || error.code !== 'destination_exists' || error.destinationId === undefined) throw error
-      const what = body['integration'] === undefined ? 'URL' : 'integration'
+      const what = body['type'] === 'warehouse' ? 'place' : body['integration'] === undefined ? 'URL' : 'integration'
       throw new CommandProblem(
         `The destination ${error.destinationId} already has the name ${JSON.stringify(body['name'])} and the same ${what}, and gets messages of the same source, so every message would be sent twice. Nothing was changed. Change it with \`switchyard destinations update\`, choose another name, or add --allow-duplicate.`,
         EXIT.failed,
