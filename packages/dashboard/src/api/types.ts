@@ -31,7 +31,7 @@ export interface Schemas {
   PlanRule: { type: 'track' | 'identify' | 'page' | 'screen' | 'group'; event?: string | undefined; description?: string | undefined; owner?: string | undefined; mode?: 'observe' | 'quarantine' | 'strip' | undefined; schema: Record<string, unknown> }
   PreviewCounts: { messages: number; sent: number; skipped: number; dropped: number; failed: number; notRun: number }
   PrivacyRule: { path: string; action: 'drop' | 'hash' | 'mask' }
-  Session: { actor: { id: string; name: string; type: 'person' | 'token' | 'service'; subject?: string | undefined; email?: string | null | undefined; owner?: { subject: string; email: string | null } | undefined }; role: 'viewer' | 'editor' | 'admin'; sources: 'all' | string[]; expiresAt: string | null }
+  Session: { actor: { id: string; name: string; type: 'person' | 'token' | 'service'; subject?: string | undefined; email?: string | null | undefined; owner?: { subject: string; email: string | null } | undefined }; role: 'viewer' | 'editor' | 'admin'; sources: 'all' | string[]; expiresAt: string | null; dataSince: string | null }
   Source: { id: string; name: string; description: string | null; enabled: boolean; requireOAuth: boolean; writeKeys: string[]; origin: string | null; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string }
   Subscription: { id: string; name: string; action: string; subscribe: string; enabled: boolean; mapping: Record<string, unknown>; syncMode: string | null }
   Suppression: { userId: string; sourceId: string; since: string }

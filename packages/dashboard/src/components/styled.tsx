@@ -3,7 +3,7 @@
 import { Anchor, type AnchorProps, Badge, Button, type ButtonProps, Code, Text, type TextProps, Title, Tooltip } from '@mantine/core'
 import { type ReactNode, useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { ago, dateTime, duration, preciseTime } from '../text/format.ts'
+import { ago, clockTime, dateTime, duration, preciseTime } from '../text/format.ts'
 import { type DeliveryState, STATE_COLORS } from './theme.ts'
 
 /** Explains what is beside it. */
@@ -95,7 +95,8 @@ export function StateBadge({ state, size = 'sm' }: { state: DeliveryState; size?
 
 interface TimeProps {
   at: string | null | undefined
-  relative?: boolean
+  /** `with clock`: how long ago, and the time of day. */
+  relative?: boolean | 'with clock'
   precise?: boolean
   size?: string
 }
@@ -108,7 +109,13 @@ export function Time({ at, relative = false, precise = false, size = 'sm' }: Tim
         –
       </Text>
     )
-  return <Instant at={at} size={size} text={relative ? ago(at) : precise ? preciseTime(at) : dateTime(at)} />
+  return (
+    <Instant
+      at={at}
+      size={size}
+      text={relative === 'with clock' ? `${clockTime(at)} (${ago(at)})` : relative ? ago(at) : precise ? preciseTime(at) : dateTime(at)}
+    />
+  )
 }
 
 /** A text about a time, with the time itself in a tooltip. */

@@ -5,7 +5,7 @@ import { useApi } from '../api/queries.ts'
 import { type HeatRow, perText, type TimeChartProps } from '../components/charts/chart-text.ts'
 import { useMarkers } from '../components/charts/markers.ts'
 import { PeriodChoice, usePeriod } from '../components/charts/period-choice.tsx'
-import { type Period, type Point, type Slot, STEP_MS, slotsOf, span, totalsOf } from '../components/charts/periods.ts'
+import { type Period, type Point, type Slot, STEP_MS, slotsOf, span, totalsOf, whichPeriod } from '../components/charts/periods.ts'
 import { TimeChart } from '../components/charts/time-chart.tsx'
 import { Heading, Loaded } from '../components/page.tsx'
 import { count, duration, share } from '../text/format.ts'
@@ -34,7 +34,7 @@ export default function DestinationChart({ id, hasLatency }: { id: string; hasLa
             points={data}
             period={period}
             hasLatency={hasLatency}
-            common={{ markers, empty: `Nothing in the last ${period.words}` }}
+            common={{ markers, empty: `Nothing in the ${whichPeriod(period)}` }}
           />
         )}
       </Loaded>

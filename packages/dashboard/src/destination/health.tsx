@@ -8,7 +8,7 @@ import { AlertLink, Countdown, RowButton, SectionTitle, SmallNote, Time, ViewLin
 import { deliveriesAddress, type ReplayBody } from '../delivery/filters.ts'
 import { WhatDiffers } from '../delivery/what-differs.tsx'
 import { useSession } from '../session/session.tsx'
-import { count, dateTime, duration, exactCount, share } from '../text/format.ts'
+import { capitalized, count, dateTime, duration, exactCount, share } from '../text/format.ts'
 import { reasonSentence } from '../text/reasons.ts'
 import { forecastText } from './backlog-forecast.ts'
 import { holdOf, type Status, statusOf } from './destination-status.ts'
@@ -233,9 +233,9 @@ function Ledger({ destination: { id, name }, health: { ledger } }: { destination
         </Suspense>
       )}
       <Group gap="xl" style={{ rowGap: 8 }} component="dl" m={0}>
-        <LedgerEntry name="owed">{exactCount(ledger.owed)}</LedgerEntry>
+        <LedgerEntry name="Owed">{exactCount(ledger.owed)}</LedgerEntry>
         {LEDGER.map((state) => (
-          <LedgerEntry key={state} name={state}>
+          <LedgerEntry key={state} name={capitalized(state)}>
             {ledger[state] === 0 ? (
               '0'
             ) : (

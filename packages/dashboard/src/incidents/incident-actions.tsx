@@ -1,6 +1,6 @@
 // What can be done about an incident: retry or replay deliveries, resume a destination, acknowledge, and mute.
 
-import { Text, TextInput } from '@mantine/core'
+import { Text, TextInput, Tooltip } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { useChange } from '../api/queries.ts'
@@ -21,6 +21,24 @@ type Action = Incident['actions'][number]
 
 const REFRESHED = ['GET /api/incidents', 'GET /api/incidents/{id}', 'GET /api/alerts'] as const
 
+/** What each button does, on hover and on focus. */
+const ABOUT = {
+  Acknowledge: 'Tells others that you take care of it. It stays listed, and alerts about it are still sent.',
+  Mute: 'No alerts about it for a time that you choose. It stays listed.',
+  'Replay these': 'Sends the deliveries that failed again. Asks first which ones.',
+  'Retry now': 'Attempts the pending deliveries at once, without waiting for the next attempt.',
+  Resume: 'Sends the pending deliveries of the paused destination.',
+  'Not mine': 'Takes the acknowledgement back.',
+} as const
+
+function Explained({ label, children }: { label: keyof typeof ABOUT; children: ReactNode }) {
+  return (
+    <Tooltip label={ABOUT[label]} multiline maw={280} openDelay={300} events={{ hover: true, focus: true, touch: false }}>
+      {children}
+    </Tooltip>
+  )
+}
+
 export function IncidentActions({ incident, children }: { incident: Incident; children?: ReactNode }) {
   const { mayEdit } = useSession()
   const { nameOf } = useDestinationNames()
@@ -29,10 +47,12 @@ export function IncidentActions({ incident, children }: { incident: Incident; ch
   const about = `${incident.event}: ${incident.subject.name}`
   const isClosed = incident.state === 'closed'
   const why = mayEdit ? undefined : EDITOR_ONLY
-  const button = (label: string, onClick: () => void) => (
-    <RowButton key={label} disabled={!mayEdit} title={why} aria-label={`${label}, ${about}`} onClick={onClick}>
-      {label}
-    </RowButton>
+  const button = (label: keyof typeof ABOUT, onClick: () => void) => (
+    <Explained key={label} label={label}>
+      <RowButton disabled={!mayEdit} title={why} aria-label={`${label}, ${about}`} onClick={onClick}>
+        {label}
+      </RowButton>
+    </Explained>
   )
   return (
     <>
@@ -77,15 +97,17 @@ function SendNow({ action: { action, destinationId }, name, about }: { action: A
     )
   }
   return (
-    <RowButton
-      disabled={!mayEdit}
-      title={mayEdit ? undefined : EDITOR_ONLY}
-      aria-label={`${label}, ${about}`}
-      loading={retry.isPending || resume.isPending}
-      onClick={run}
-    >
-      {label}
-    </RowButton>
+    <Explained label={label}>
+      <RowButton
+        disabled={!mayEdit}
+        title={mayEdit ? undefined : EDITOR_ONLY}
+        aria-label={`${label}, ${about}`}
+        loading={retry.isPending || resume.isPending}
+        onClick={run}
+      >
+        {label}
+      </RowButton>
+    </Explained>
   )
 }
 
@@ -93,14 +115,16 @@ function Undo({ incident }: { incident: Incident }) {
   const { mayEdit } = useSession()
   const undo = useChange('DELETE /api/incidents/{id}/acknowledge', ...REFRESHED)
   return (
-    <RowButton
-      disabled={!mayEdit}
-      loading={undo.isPending}
-      aria-label={`Take back the acknowledgement, ${incident.event}: ${incident.subject.name}`}
-      onClick={() => undo.mutate({ params: { id: incident.id } })}
-    >
-      Not mine
-    </RowButton>
+    <Explained label="Not mine">
+      <RowButton
+        disabled={!mayEdit}
+        loading={undo.isPending}
+        aria-label={`Take back the acknowledgement, ${incident.event}: ${incident.subject.name}`}
+        onClick={() => undo.mutate({ params: { id: incident.id } })}
+      >
+        Not mine
+      </RowButton>
+    </Explained>
   )
 }
 

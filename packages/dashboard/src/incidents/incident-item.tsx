@@ -1,7 +1,7 @@
 // An incident in a list: how severe it is, what it is about, the cause first, its numbers and how they changed, and what can be done.
 
 import { Anchor, Box, Group, Stack, Text } from '@mantine/core'
-import { Link } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { Sparkline } from '../components/sparkline.tsx'
 import { LongStrong, LongText, SmallNote, SmallTag, Time, ViewLink } from '../components/styled.tsx'
 import { useRunnable } from '../session/session.tsx'
@@ -18,6 +18,7 @@ export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirs
   const { severity, subject, event, state, since, message, cause, measure, acknowledged, muted, link } = incident
   const { color, word } = SEVERITY_LOOKS[severity]
   const linkText = causeLinkText(link)
+  const [location] = useLocation()
   return (
     <Box
       component="li"
@@ -45,7 +46,7 @@ export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirs
             <LongText>{withUnbrokenUnits(runnable(message))}</LongText>
             {acknowledged !== null && (
               <SmallNote style={{ overflowWrap: 'anywhere' }}>
-                {acknowledged.name} takes care of it, <Time at={acknowledged.at} relative size="xs" />
+                {acknowledged.name} takes care of it, <Time at={acknowledged.at} relative="with clock" size="xs" />
                 {acknowledged.note === null ? '' : `: ${acknowledged.note}`}
               </SmallNote>
             )}
@@ -53,22 +54,24 @@ export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirs
           <Group gap="md" wrap="nowrap">
             {measure !== null && measure.value !== null && <Measure measure={measure} color={color} />}
             <SmallNote>
-              Began <Time at={since} relative size="xs" />
+              Began <Time at={since} relative="with clock" size="xs" />
             </SmallNote>
           </Group>
         </Group>
         <Group gap="xs">
           <IncidentActions incident={incident}>
-            {/* The browser scrolls to an anchor on this page; the router opens other pages. */}
-            <Anchor
-              {...(link.includes('#') ? {} : { component: Link })}
-              href={link}
-              size="sm"
-              fw={600}
-              aria-label={`${linkText}: ${subject.name}`}
-            >
-              {linkText} →
-            </Anchor>
+            {/* Not on the page that it leads to. The browser scrolls to an anchor on this page; the router opens other pages. */}
+            {link !== location && (
+              <Anchor
+                {...(link.includes('#') ? {} : { component: Link })}
+                href={link}
+                size="sm"
+                fw={600}
+                aria-label={`${linkText}: ${subject.name}`}
+              >
+                {linkText} →
+              </Anchor>
+            )}
           </IncidentActions>
         </Group>
       </Stack>

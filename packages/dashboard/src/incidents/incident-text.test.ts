@@ -10,6 +10,7 @@ import {
   sentenceParts,
   settingLabel,
   unattended,
+  uncountedText,
 } from './incident-text.ts'
 
 test('an open incident lasts until now, a closed one until it was closed', () => {
@@ -69,6 +70,8 @@ test('what nobody takes care of comes first, then the most severe, then what aff
     unattended(all).map(({ id }) => id),
     ['few', 'many', 'worst'],
   )
+  assert.equal(uncountedText(all), '1 for information, 1 acknowledged, 1 muted')
+  assert.equal(uncountedText(unattended(all)), '')
 })
 
 test('a link says what it leads to', () => {

@@ -56,9 +56,24 @@ export function mostUrgentFirst(incidents: readonly Incident[]): Incident[] {
   )
 }
 
-/** How many need somebody: nobody takes care of them, they are not muted, and more than a notice. */
+/** Those that need somebody: nobody takes care of them, they are not muted, and more than a notice. The badges count them. */
 export function unattended(incidents: readonly Incident[]): Incident[] {
   return incidents.filter(({ severity, acknowledged, muted }) => severity !== 'notice' && acknowledged === null && !muted)
+}
+
+/** What a list of incidents has besides those that the badges count: `1 for information, 2 acknowledged`. Empty if nothing. */
+export function uncountedText(incidents: readonly Incident[]): string {
+  const acknowledged = incidents.filter((each) => each.acknowledged !== null)
+  const muted = incidents.filter((each) => each.acknowledged === null && each.muted)
+  const notices = incidents.filter((each) => each.acknowledged === null && !each.muted && each.severity === 'notice')
+  return [
+    [notices.length, 'for information'],
+    [acknowledged.length, 'acknowledged'],
+    [muted.length, 'muted'],
+  ]
+    .filter(([count]) => count !== 0)
+    .map(([count, words]) => `${count} ${words}`)
+    .join(', ')
 }
 
 /** The text of a link to the page that shows the cause. */

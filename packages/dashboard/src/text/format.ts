@@ -55,6 +55,18 @@ export function ago(iso: string, nowMs: number = Date.now()): string {
   return ms < 1_000 ? 'now' : `${duration(Math.floor(ms / 1_000) * 1_000)} ago`
 }
 
+/** `05:26`, or with the day if that is not today: `19 Nov, 05:26`. */
+export function clockTime(iso: string, nowMs: number = Date.now()): string {
+  const at = new Date(iso)
+  const isToday = at.toDateString() === new Date(nowMs).toDateString()
+  return at.toLocaleString(undefined, {
+    ...(isToday ? {} : { day: 'numeric', month: 'short' }),
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+}
+
 export function dateTime(iso: string): string {
   return new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 }

@@ -11,6 +11,7 @@ import { newStoreLocation, ON_POSTGRES, type StoreLocation, type TestStore } fro
 import { type NodeSummary, type Nodes, StoreUnavailable } from '../store/store.ts'
 import { alertsOn, count, newInstallation, START_MS, told, toldEvents, withNodes } from './fixtures/rig.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from './rules/rule.ts'
+import { sourceSilent } from './rules/source-silent.ts'
 
 async function openStore(t: TestContext): Promise<{ store: TestStore; place: StoreLocation }> {
   const place = await newStoreLocation()
@@ -171,6 +172,12 @@ test('settings of a rule apply, and those of a destination before them', async (
 })
 
 suite('a silent source', () => {
+  test('is critical after an hour, if it is known to send at this time', () => {
+    const severityAfter = (minutes: number, comparedWeeks: number) =>
+      sourceSilent.severity({ silentMs: minutes * MINUTE_MS, comparedWeeks })
+    assert.deepEqual([severityAfter(59, 3), severityAfter(60, 3), severityAfter(600, 0)], ['warning', 'critical', 'warning'])
+  })
+
   test('is compared with the same hours of past weeks, and causes another alert when it sends again', async (t) => {
     const { store } = await openStore(t)
     const { source } = await newInstallation(store)

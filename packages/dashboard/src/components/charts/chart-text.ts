@@ -38,10 +38,11 @@ export interface TimeChartProps {
 
 export const HEIGHT = 190
 export const MARKER_COLORS: Readonly<Record<MarkerKind, string>> = { change: 'indigo.5', incident: 'pink.7', start: 'gray.6' }
+/** In the order of the legend, which is the same in every chart. */
 export const MARKER_WORDS: Readonly<Record<MarkerKind, string>> = {
-  change: 'configuration changed',
-  incident: 'incident',
-  start: 'node started',
+  start: 'Node started',
+  change: 'Configuration changed',
+  incident: 'Incident',
 }
 
 /** Whether nothing happened. A share of 0 is a result: with a given maximum, only what was not measured is nothing. */

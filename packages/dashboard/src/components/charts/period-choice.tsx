@@ -2,28 +2,33 @@
 
 import { Button, Group, NativeSelect, Popover, SegmentedControl, Stack, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
+import { useSession } from '../../session/session.tsx'
 import { localTime } from '../../url/local-time.ts'
 import { changeSearch, useParam } from '../../url/url-state.ts'
 import { entered, Form } from '../inputs.tsx'
 import { useIsNarrow } from '../responsive-table.tsx'
 import { SmallButton } from '../styled.tsx'
-import { customId, DEFAULT_PERIOD, PERIOD_IDS, PERIODS, type Period, periodOf } from './periods.ts'
+import { customId, defaultPeriod, PERIOD_IDS, PERIODS, type Period, type PeriodId, periodOf } from './periods.ts'
 
 const PARAM = 'period'
 /** Of this tab of the browser. A reload begins with what is in the address. */
 let chosenLast = ''
+/** Of this load of the page: it does not change while somebody looks. */
+let usual: PeriodId | undefined
 
 export function usePeriod(): Period {
+  const { dataSince } = useSession()
+  usual ??= defaultPeriod(dataSince === null ? 0 : Date.now() - Date.parse(dataSince))
   const [chosen] = useParam({ param: PARAM })
   useEffect(() => {
     if (chosen === '' && chosenLast !== '') changeSearch({ [PARAM]: chosenLast }, { replace: true })
     else if (chosen !== '') chosenLast = chosen
   }, [chosen])
-  return periodOf(chosen || chosenLast)
+  return periodOf(chosen || chosenLast, usual)
 }
 
 export function choosePeriod(id: string): void {
-  chosenLast = id === DEFAULT_PERIOD ? '' : id
+  chosenLast = id === usual ? '' : id
   changeSearch({ [PARAM]: chosenLast })
 }
 

@@ -5,6 +5,7 @@ import {
   barsOf,
   change,
   customId,
+  defaultPeriod,
   failureRate,
   NOTHING,
   PERIOD_IDS,
@@ -25,6 +26,13 @@ function points(fromMs: number, stepMs: number, count: number, each: Partial<Poi
 test('the period in the URL, or the default one', () => {
   assert.equal(periodOf('7d').id, '7d')
   for (const wrong of [null, '', '2h', 'constructor']) assert.equal(periodOf(wrong).id, '24h')
+})
+
+test('a young installation begins with a shorter period', () => {
+  const hours = (count: number): number => count * STEP_MS['1h']
+  assert.deepEqual([0, hours(0.9), hours(1), hours(5), hours(6), hours(1_000)].map(defaultPeriod), ['1h', '1h', '6h', '6h', '24h', '24h'])
+  assert.equal(periodOf('', '6h').id, '6h')
+  assert.equal(periodOf('24h', '6h').id, '24h')
 })
 
 test('a custom period has a start and an end, and as many bars as are legible', () => {

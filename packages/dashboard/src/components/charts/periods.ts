@@ -20,7 +20,7 @@ export interface Period {
   fixed?: { fromMs: number; toMs: number }
   /** On the button. */
   short: string
-  /** Completes "the last …": hour, 24 hours. */
+  /** How long it is: `hour`, `24 hours`. */
   words: string
   lengthMs: number
   step: Step
@@ -60,11 +60,19 @@ export const PERIODS: Readonly<Record<PeriodId, Period>> = {
   },
 }
 
-export const DEFAULT_PERIOD: PeriodId = '24h'
+/** The period that pages begin with: a day, or less for a young installation, whose chart of a day would be a single bar. */
+export function defaultPeriod(ageMs: number): PeriodId {
+  return (['1h', '6h'] as const).find((id) => ageMs < PERIODS[id].lengthMs) ?? '24h'
+}
+
+/** Completes "in the": `last 24 hours`, `chosen period`. */
+export function whichPeriod({ fixed, words }: Pick<Period, 'fixed' | 'words'>): string {
+  return fixed === undefined ? `last ${words}` : words
+}
 
 /** The period of an address: the name of one, or its start and end as `2026-11-15T09:00Z/2026-11-15T10:00Z`. */
-export function periodOf(text: string | null): Period {
-  return customPeriod(text ?? '') ?? PERIODS[PERIOD_IDS.find((id) => id === text) ?? DEFAULT_PERIOD]
+export function periodOf(text: string | null, fallback: PeriodId = '24h'): Period {
+  return customPeriod(text ?? '') ?? PERIODS[PERIOD_IDS.find((id) => id === text) ?? fallback]
 }
 
 /** The steps of custom periods, and how long the bars may be, shortest first. */

@@ -6,14 +6,17 @@ import { type ReactNode, useState } from 'react'
 import { Note, SmallNote, Strong } from '../styled.tsx'
 import { colorOf, HEIGHT, hasNothing, MARKER_COLORS, MARKER_WORDS, type TimeChartProps } from './chart-text.ts'
 import css from './charts.module.css'
+import type { MarkerKind } from './markers.ts'
 import { NumbersTable } from './numbers-table.tsx'
 import { Plot } from './plot.tsx'
+
+const MARKER_KINDS = Object.keys(MARKER_WORDS) as MarkerKind[]
 
 export function TimeChart(props: TimeChartProps) {
   const { title, unit, series, slots, format, empty, isTable = false, heat, markers = [] } = props
   const [isOwnTable, setOwnTable] = useState(false)
   const isQuiet = hasNothing(props)
-  const kinds = [...new Set(markers.map(({ kind }) => kind))]
+  const kinds = MARKER_KINDS.filter((kind) => markers.some((marker) => marker.kind === kind))
   const asTable = isTable || isOwnTable
   return (
     <Paper withBorder p="sm" component="figure" m={0} miw={0}>
@@ -45,7 +48,7 @@ export function TimeChart(props: TimeChartProps) {
               {label}
             </Key>
           ))}
-          {heat !== undefined && !isQuiet && <SmallNote>darker: more attempts</SmallNote>}
+          {heat !== undefined && !isQuiet && <SmallNote>Darker: more attempts</SmallNote>}
           {!isQuiet &&
             kinds.map((kind) => (
               <Key key={kind} color={MARKER_COLORS[kind]}>

@@ -51,7 +51,7 @@ function Details({ incident }: { incident: IncidentDetail }) {
             ['Severity', SEVERITY_LOOKS[incident.severity].word],
             ...(cause === null ? [] : [['Cause', <LongStrong key="cause">{cause}</LongStrong>] as const]),
             ...(acknowledged === null ? [] : [['Acknowledged', acknowledgedText(acknowledged)] as const]),
-            ['Began', <Time key="since" at={incident.since} />],
+            ['Began', <Time key="since" at={incident.since} relative="with clock" />],
             [incident.state === 'open' ? 'Duration so far' : 'Duration', lasted(incident, Date.now())],
             ['About', `${incident.subject.kind} ${incident.subject.name}`],
             ...details.map(([name, value]) => [settingLabel(name), String(value)] as const),

@@ -1,11 +1,12 @@
 // The list of incidents: those that are not closed with what can be done about each, and the closed ones, newest first.
 
-import { Paper, Stack } from '@mantine/core'
+import { Group, Paper, Stack } from '@mantine/core'
 import { useList } from '../../api/queries.ts'
 import { ParamSelect } from '../../components/inputs.tsx'
 import { Empty, Loaded } from '../../components/page.tsx'
 import { LoadedTable } from '../../components/responsive-table.tsx'
 import { SectionTitle, Tag, Time, ViewLink } from '../../components/styled.tsx'
+import { IncidentCounts } from '../../incidents/incident-counts.tsx'
 import { IncidentItem, incidentPath } from '../../incidents/incident-item.tsx'
 import { type Incident, lasted, mostUrgentFirst } from '../../incidents/incident-text.ts'
 import { useActiveIncidents } from '../../incidents/use-incidents.ts'
@@ -43,11 +44,17 @@ function ActiveIncidents() {
             When a destination fails, a source falls silent, or something else needs your attention, it is listed here.
           </Empty>
         ) : (
-          <Paper withBorder component="ul" p={0} m={0} style={{ listStyle: 'none', overflow: 'hidden' }} aria-label="Incidents">
-            {mostUrgentFirst(data).map((incident, at) => (
-              <IncidentItem key={incident.id} incident={incident} isFirst={at === 0} />
-            ))}
-          </Paper>
+          <Stack gap="xs" component="section">
+            <Group gap="xs">
+              <SectionTitle>Now</SectionTitle>
+              <IncidentCounts incidents={data} />
+            </Group>
+            <Paper withBorder component="ul" p={0} m={0} style={{ listStyle: 'none', overflow: 'hidden' }} aria-label="Incidents">
+              {mostUrgentFirst(data).map((incident, at) => (
+                <IncidentItem key={incident.id} incident={incident} isFirst={at === 0} />
+              ))}
+            </Paper>
+          </Stack>
         )
       }
     </Loaded>
@@ -74,7 +81,7 @@ function ClosedIncidents() {
             ),
           },
           { label: 'What', cell: ({ message, closedMessage }) => closedMessage ?? message },
-          { label: 'Began', cell: ({ since }) => <Time at={since} relative />, isShort: true },
+          { label: 'Began', cell: ({ since }) => <Time at={since} relative="with clock" /> },
           { label: 'Duration', cell: (incident) => lasted(incident, Date.now()), isShort: true },
         ]}
       />

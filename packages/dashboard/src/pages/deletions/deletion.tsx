@@ -10,11 +10,10 @@ import { Note, SectionTitle, SmallNote, Time, ViewLink } from '../../components/
 import { exactCount, plural } from '../../text/format.ts'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, StateAndUser, stateOf, useUser } from './filter-bar.tsx'
+import { isInProgress, WaitsFor } from './waits-for.tsx'
 
 type Deletion = Answer<'GET /api/deletions/{id}'>
 type Target = Deletion['targets'][number]
-
-const isInProgress = (state: string | undefined): boolean => state === 'pending' || state === 'running'
 
 export default function DeletionPage() {
   const id = usePathPart(1)
@@ -45,6 +44,7 @@ function DeletionDetails({ deletion }: { deletion: Deletion }) {
           <Facts
             facts={[
               ['State', <DeletionStateBadge key="state" state={deletion.state} />],
+              ...(isInProgress(deletion.state) ? [['Waiting for', <WaitsFor key="waiting" {...deletion} />] as const] : []),
               ['Requested', <Time key="time" at={deletion.createdAt} />],
               ['Users', exactCount(deletion.userCount)],
               ['Messages deleted', exactCount(deletion.purged)],

@@ -12,6 +12,10 @@ import { useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, StateAndUser, stateOf, useUser } from './filter-bar.tsx'
 import { UserForm, type UserRequest } from './user-form.tsx'
 import { joinNames, notifiedDestinations } from './users.ts'
+import { isInProgress, WaitsFor } from './waits-for.tsx'
+
+/** How many requests that have not ended are asked what they wait for. The page of each request says it, too. */
+const FOLLOWED = 10
 
 export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm: () => void }) {
   const [params] = useSearchState()
@@ -20,6 +24,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
   const list = useList('GET /api/deletions', { query: { state, userId }, everyMs: 5_000 })
   const names = useNames()
   const isFiltered = state !== undefined || user !== ''
+  const followed = new Set(list.rows.filter((row) => isInProgress(row.state)).slice(0, FOLLOWED))
   return (
     <Stack>
       <StateAndUser />
@@ -44,6 +49,10 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
           },
           { label: 'Requested', cell: ({ createdAt }) => <Time at={createdAt} /> },
           { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
+          {
+            label: 'Waiting for',
+            cell: (row) => (followed.has(row) ? <WaitsFor {...row} /> : isInProgress(row.state) ? 'destinations' : '–'),
+          },
           { label: 'Sources', cell: ({ sourceIds }) => joinNames(sourceIds.map((id) => names.sources.get(id) ?? id)) },
           { label: 'New messages', cell: ({ suppress }) => (suppress ? 'dropped' : 'accepted') },
           { label: 'Deleted', cell: ({ purged }) => plural(purged, 'message'), isShort: true },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { plural } from '../../text/format.ts'
-import { joinNames, MAX_USERS, notifiedDestinations, parseUserIds, usersProblem } from './users.ts'
+import { joinNames, MAX_USERS, notifiedDestinations, parseUserIds, usersProblem, waitingFor } from './users.ts'
 
 test('parses one user id per line, each once, without surrounding white space', () => {
   assert.deepEqual(parseUserIds(' u-1\r\n\nu-2, really \nu-1\n'), ['u-1', 'u-2, really'])
@@ -22,6 +22,22 @@ test('joins names with commas and "and", and counts the rest', () => {
   assert.deepEqual(
     [plural(1, 'user'), plural(2, 'user'), plural(0, 'copy', 'copies'), plural(2, 'delivery'), plural(2, 'day')],
     ['1 user', '2 users', '0 copies', '2 deliveries', '2 days'],
+  )
+})
+
+test('a deletion waits for destinations, each with its users', () => {
+  assert.deepEqual(
+    waitingFor([
+      { userId: 'u-1', destinationId: 'a' },
+      { userId: 'u-1', destinationId: null },
+      { userId: 'u-2', destinationId: 'a' },
+      { userId: 'u-1', destinationId: 'a' },
+      { userId: 'u-2', destinationId: 'b' },
+    ]),
+    [
+      { destinationId: 'a', users: ['u-1', 'u-2'] },
+      { destinationId: 'b', users: ['u-2'] },
+    ],
   )
 })
 

@@ -36,3 +36,16 @@ interface Receiver {
 export function notifiedDestinations<T extends Receiver>(destinations: readonly T[], sourceIds: readonly string[] | null): T[] {
   return destinations.filter(({ enabled, sourceIds: of }) => enabled && of.some((id) => sourceIds === null || sourceIds.includes(id)))
 }
+
+export interface Target {
+  userId: string
+  destinationId: string | null
+}
+
+/** The destinations of these targets, with the users of each. */
+export function waitingFor(targets: readonly Target[]): { destinationId: string; users: string[] }[] {
+  const users = new Map<string, Set<string>>()
+  for (const { destinationId, userId } of targets)
+    if (destinationId !== null) users.set(destinationId, (users.get(destinationId) ?? new Set()).add(userId))
+  return [...users].map(([destinationId, own]) => ({ destinationId, users: [...own] }))
+}

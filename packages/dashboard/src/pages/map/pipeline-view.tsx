@@ -34,10 +34,10 @@ export function PipelineView({ pipeline, isList }: { pipeline: Pipeline; isList:
 }
 
 const LEGEND: readonly [Mood, string][] = [
-  ['good', 'flowing'],
-  ['warning', 'look at it'],
-  ['bad', 'not flowing'],
-  ['quiet', 'nothing sent'],
+  ['good', 'Flowing'],
+  ['warning', 'Look at it'],
+  ['bad', 'Not flowing'],
+  ['quiet', 'Nothing sent'],
 ]
 
 function summaryOf({ nodes }: Pipeline): string {

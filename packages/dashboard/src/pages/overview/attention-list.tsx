@@ -1,13 +1,14 @@
 // What needs attention: the incidents that are not closed, each with its cause, its numbers and what can be done. Says that nothing needs attention
 // only after the service has said so.
 
-import { Alert, Badge, Button, Group, Paper, Stack, Text, ThemeIcon } from '@mantine/core'
+import { Alert, Button, Group, Paper, Stack, Text, ThemeIcon } from '@mantine/core'
 import type { ApiProblem } from '../../api/client.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading } from '../../components/page.tsx'
 import { Note, SectionTitle } from '../../components/styled.tsx'
+import { IncidentCounts } from '../../incidents/incident-counts.tsx'
 import { IncidentItem } from '../../incidents/incident-item.tsx'
-import { type Incident, mostUrgentFirst, SEVERITY_LOOKS } from '../../incidents/incident-text.ts'
+import { type Incident, mostUrgentFirst } from '../../incidents/incident-text.ts'
 import { changeSearch } from '../../url/url-state.ts'
 
 const SHOWN = 6
@@ -34,11 +35,7 @@ export function Attention({ incidents, problem, store, retry, isNew, isAll }: At
     <Stack component="section" gap="xs" aria-labelledby="attention">
       <Group gap="xs">
         <SectionTitle id="attention">Needs attention</SectionTitle>
-        {sorted !== undefined && sorted.length > 0 && (
-          <Badge color={SEVERITY_LOOKS[sorted[0]?.severity ?? 'notice'].color} variant="light" aria-label={`${sorted.length} incidents`}>
-            {sorted.length}
-          </Badge>
-        )}
+        {sorted !== undefined && <IncidentCounts incidents={sorted} />}
       </Group>
       {isDown && (
         <Alert color="red" title="The store is unavailable" role="alert">

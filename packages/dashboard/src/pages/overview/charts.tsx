@@ -4,7 +4,7 @@
 import { SimpleGrid, Stack } from '@mantine/core'
 import { perText, type TimeChartProps } from '../../components/charts/chart-text.ts'
 import { useMarkers } from '../../components/charts/markers.ts'
-import { type Period, type Point, STEP_MS, type Step, slotsOf, span, totalsOf } from '../../components/charts/periods.ts'
+import { type Period, type Point, STEP_MS, type Step, slotsOf, span, totalsOf, whichPeriod } from '../../components/charts/periods.ts'
 import { TimeChart } from '../../components/charts/time-chart.tsx'
 import { ParamSegments } from '../../components/inputs.tsx'
 import { Heading } from '../../components/page.tsx'
@@ -28,7 +28,13 @@ export default function Charts({ points, pendingNow, step, period, nowMs, isOld,
   const markers = useMarkers(span(period, nowMs))
   const values = (name: keyof (typeof totals)[number]) => totals.map((total) => total[name])
   const per = perText(slots)
-  const common = { slots, markers, isTable, format: count, empty: `Nothing in the last ${period.words}` } satisfies Partial<TimeChartProps>
+  const common = {
+    slots,
+    markers,
+    isTable,
+    format: count,
+    empty: `Nothing in the ${whichPeriod(period)}`,
+  } satisfies Partial<TimeChartProps>
   const unsuccessful = [
     { label: 'Retried', color: 'yellow.6', values: values('retried') },
     { label: 'Failed', color: 'red.6', values: values('failed') },

@@ -22,7 +22,7 @@ const PipelineSummary = lazy(() => import('../map/pipeline-summary.tsx'))
 export default function OverviewPage() {
   const [params] = useSearchState()
   const period = usePeriod()
-  const { nowMs, destinations, totals, ledger, series, earlier, attention, stale, retry } = useOverview(period)
+  const { nowMs, dataSince, destinations, totals, ledger, series, earlier, isOld, attention, stale, retry } = useOverview(period)
 
   const hasAccepted = totals.data?.data.some(({ accepted }) => accepted > 0)
   const hasDestination = destinations.data && destinations.data.data.length > 0
@@ -57,10 +57,11 @@ export default function OverviewPage() {
           {series.data ? (
             <Tiles
               now={totalsOf(series.data.data)}
-              before={earlier.data === undefined ? null : totalsOf(earlier.data.data)}
+              before={earlier === undefined ? null : totalsOf(earlier.data)}
               period={period}
               from={span(period, nowMs).from}
-              isOld={series.isPlaceholderData || earlier.isPlaceholderData}
+              dataSince={dataSince}
+              isOld={isOld}
             />
           ) : series.error ? (
             <Section title="Traffic">

@@ -2,10 +2,10 @@
 
 import { Anchor, Paper, SimpleGrid, Stack, Text, Tooltip } from '@mantine/core'
 import { Link } from 'wouter'
-import { change, failureRate, type Period, type Totals } from '../../components/charts/periods.ts'
+import { change, failureRate, type Period, type Totals, whichPeriod } from '../../components/charts/periods.ts'
 import { SmallNote } from '../../components/styled.tsx'
 import { deliveriesAddress, type State } from '../../delivery/filters.ts'
-import { count, exactCount, share } from '../../text/format.ts'
+import { capitalized, clockTime, count, exactCount, share } from '../../text/format.ts'
 
 interface Tile {
   label: string
@@ -61,16 +61,17 @@ interface TilesProps {
   before: Totals | null
   period: Period
   from: string
+  dataSince: string | null
   isOld: boolean
 }
 
-export function Tiles({ now, before, period, from, isOld }: TilesProps) {
+export function Tiles({ now, before, period, from, dataSince, isOld }: TilesProps) {
   const rate = failureRate(now)
   return (
     <Stack
       component="section"
       gap="xs"
-      aria-label={`Totals of the last ${period.words}`}
+      aria-label={`Totals of the ${whichPeriod(period)}`}
       aria-busy={isOld}
       style={{ opacity: isOld ? 0.5 : 1 }}
     >
@@ -93,7 +94,9 @@ export function Tiles({ now, before, period, from, isOld }: TilesProps) {
         })}
       </SimpleGrid>
       <SmallNote>
-        Last {period.words}, compared with the {period.words} before
+        {capitalized(whichPeriod(period))}
+        {before !== null && `, compared with the ${period.words} before`}
+        {dataSince !== null && dataSince > from && `. There is data since ${clockTime(dataSince)}, when the first source was created`}
         {rate !== null && ` · Failed attempts: ${share(rate.rate)} of ${exactCount(rate.attempts)}`}
       </SmallNote>
     </Stack>

@@ -6,6 +6,7 @@ import { useApi } from '../../api/queries.ts'
 import { type Period, span } from '../../components/charts/periods.ts'
 import { useNow } from '../../components/styled.tsx'
 import { useActiveIncidents } from '../../incidents/use-incidents.ts'
+import { useSession } from '../../session/session.tsx'
 
 const REFRESH_MS = 10_000
 /** The largest page that the API returns. */
@@ -22,6 +23,7 @@ export function useServiceNow(nodes: readonly Schemas['Node'][] | undefined, ans
 }
 
 export function useOverview(period: Period) {
+  const { dataSince } = useSession()
   const nodes = useApi('GET /api/nodes', { everyMs: REFRESH_MS })
   const nowMs = useServiceNow(nodes.data?.data, nodes.dataUpdatedAt)
   const destinations = useApi('GET /api/destinations', { query: ALL, everyMs: 30_000 })
@@ -32,17 +34,21 @@ export function useOverview(period: Period) {
 
   const { before, ...within } = span(period, nowMs)
   const { from } = within
+  // Only if there was data in the whole period before.
+  const isCompared = dataSince !== null && dataSince <= before
   const series = useApi('GET /api/stats', { query: { ...within, step: period.step }, everyMs: period.everyMs, keep: true })
-  const earlier = useApi('GET /api/stats', { query: { from: before, to: from, step: period.step }, keep: true })
+  const earlier = useApi('GET /api/stats', { query: { from: before, to: from, step: period.step }, keep: true, enabled: isCompared })
   const all = [nodes, destinations, totals, ledger, incidents, series, earlier]
 
   return {
     nowMs,
+    dataSince,
     destinations,
     totals,
     ledger,
     series,
-    earlier,
+    earlier: isCompared ? earlier.data : undefined,
+    isOld: series.isPlaceholderData || (isCompared && earlier.isPlaceholderData),
     attention: { incidents: incidents.data?.data, problem: incidents.error, store: store.data ?? null },
     /** A query that answered before and fails now: the page shows old data. */
     stale: [nodes, ledger, incidents, series].find(({ data, error }) => data !== undefined && error !== null),

@@ -7,6 +7,7 @@ import { Link, useLocation } from 'wouter'
 import type { ApiProblem, Schemas } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
 import { PeriodChoice, usePeriod } from '../../components/charts/period-choice.tsx'
+import { whichPeriod } from '../../components/charts/periods.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copyable } from '../../components/copyable.tsx'
 import { ErrorAlert, Loaded, Loading, Page, ResourcePage, Section } from '../../components/page.tsx'
@@ -122,7 +123,7 @@ function Volumes({ id }: { id: string }) {
   return (
     <Section title="Messages">
       <Group justify="space-between" gap="sm">
-        <Note>In the last {period.words}</Note>
+        <Note>In the {whichPeriod(period)}</Note>
         <PeriodChoice />
       </Group>
       {volume?.error && data === undefined ? (

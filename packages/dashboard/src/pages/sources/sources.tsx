@@ -5,6 +5,7 @@ import { useLocation } from 'wouter'
 import type { Schemas } from '../../api/client.ts'
 import { useApi, useChange, useWholeList } from '../../api/queries.ts'
 import { PeriodChoice, usePeriod } from '../../components/charts/period-choice.tsx'
+import { whichPeriod } from '../../components/charts/periods.ts'
 import { PlusIcon } from '../../components/icons.tsx'
 import { ParamInput } from '../../components/inputs.tsx'
 import { Empty, Loaded, Page } from '../../components/page.tsx'
@@ -118,7 +119,7 @@ function SourceRows({ sources }: { sources: readonly Source[] }) {
       rows={sources}
       columns={columns}
       keyOf={({ id }) => id}
-      label={`Sources and their messages in the last ${period.words}`}
+      label={`Sources and their messages in the ${whichPeriod(period)}`}
     />
   )
 }

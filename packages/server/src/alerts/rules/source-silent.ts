@@ -50,7 +50,7 @@ export const sourceSilent = rule({
   id: 'source_silent',
   event: 'Source Silent',
   subject: 'source',
-  severity: () => 'warning',
+  severity: ({ silentMs, comparedWeeks }) => (Number(silentMs) >= HOUR_MS && Number(comparedWeeks) > 0 ? 'critical' : 'warning'),
   sentences: [
     'Open when nothing has arrived for at least {openAfterMinutes} minutes, and for longer than the source usually pauses.',
     'Close when messages have arrived for {closeAfterMinutes} minutes.',

@@ -61,8 +61,11 @@ test('a login creates a session with the rights of the token', async (t) => {
     role: 'admin',
     sources: 'all',
     expiresAt: answer.body.expiresAt,
+    dataSince: null,
   })
-  assert.equal((await as(cookie, 'POST', '/api/sources', { name: 'Shop' }, SAME)).status, 201)
+  const shop = await as(cookie, 'POST', '/api/sources', { name: 'Shop' }, SAME)
+  assert.equal(shop.status, 201)
+  assert.equal((await as(cookie, 'GET', '/api/session')).body.dataSince, shop.body.createdAt)
 })
 
 test('a write key in the login form is recognised by its form', async (t) => {

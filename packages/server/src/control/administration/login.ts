@@ -3,7 +3,7 @@
 
 import { sourceScope } from '../../api/resources/source-scope.ts'
 import { nullable, object, oneOf, optional, string, time } from '../../api/schema.ts'
-import { type Actor, ROLES, type Role, StoreUnavailable } from '../../store/store.ts'
+import { type Actor, ROLES, type Role, type SourceScope, StoreUnavailable } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 
@@ -25,6 +25,11 @@ const SESSION = object(
     role: oneOf(ROLES),
     sources: sourceScope('The sources of the caller: `all`, or a list of ids.'),
     expiresAt: nullable(time({ description: 'When the session ends; null for a bearer token.' })),
+    dataSince: nullable(
+      time({
+        description: "When the oldest of the caller's sources was created: there is no data from before. Null if there is no source.",
+      }),
+    ),
   },
   { title: 'Session', description: 'The caller of the request.' },
 )
@@ -39,6 +44,13 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
     }
   }
 
+  function dataSince(scope: SourceScope): number | null {
+    const ages = [...store.configuration().sources.values()]
+      .filter(({ id, builtIn }) => !builtIn && (scope === 'all' || scope.includes(id)))
+      .map(({ createdAtMs }) => createdAtMs)
+    return ages.length === 0 ? null : Math.min(...ages)
+  }
+
   return [
     route('POST', '/login', {
       summary: 'Log in to the dashboard',
@@ -51,7 +63,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
         const { actor, role, sources, expiresAtMs, cookie } = await access.logIn(exchange.request, body.token)
         await recordLogin(actor, 'session.login', { role })
         exchange.setHeader('set-cookie', cookie)
-        return { actor: withOwner(actor), role, sources, expiresAtMs }
+        return { actor: withOwner(actor), role, sources, expiresAtMs, dataSince: dataSince(sources) }
       },
     }),
     route('POST', '/logout', {
@@ -76,6 +88,7 @@ export function loginRoutes({ store, access }: ControlParts): Route[] {
         role,
         sources,
         expiresAtMs: exchange.caller?.expiresAtMs ?? null,
+        dataSince: dataSince(sources),
       }),
     }),
   ]
