@@ -1,15 +1,19 @@
 // What operators do with a warehouse: pausing it, deleting it while it is loaded, sending what expires to dead letters, keeping messages past the retention
-// time, and replaying an archive as an editor of one source.
+// time, replaying an archive as an editor of one source, combining it with rules of sources, and copying it to another installation.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { readTable } from '../../packages/warehouse/src/fixtures/lake-reading.ts'
 import { createWallClock } from '../machine-faults/wall-clock.ts'
+import { type Result, switchyardWith } from '../system/command-line.ts'
 import { startReceiver } from '../system/receiver.ts'
-import { callControl, track } from '../system/service.ts'
+import { callControl, type Service, startService, track } from '../system/service.ts'
 import { eventually } from '../system/signals.ts'
-import { addLake, idsIn, loaded, startWithLake } from './system.ts'
+import { addLake, idsIn, LOAD, loaded, startWithLake } from './system.ts'
 
 const WAITING = { deadlineMs: 300_000 }
 const DAY_MS = 86_400_000
@@ -107,4 +111,119 @@ test('an editor of one source replays only messages of this source from an archi
     { what: 'the end of the job', ...WAITING },
   )
   assert.deepEqual([...receiver.byMessageId.keys()].sort(), ['m100', 'm101', 'm102', 'm103', 'm104'])
+})
+
+test('a warehouse and its archive have what privacy rules leave, not what people refused, and what is released from quarantine once', async () => {
+  const raw = 'ada@example.com'
+  await using receiver = await startReceiver()
+  await using system = await startWithLake()
+  const { service, lake } = system
+  const privacy = [
+    { path: 'userId', action: 'hash' },
+    { path: 'properties.email', action: 'hash' },
+    { path: 'properties.secret', action: 'drop' },
+  ]
+  await service.api(`/sources/${service.sourceId}`, { method: 'PATCH', body: { privacy } })
+  const schema = { type: 'object', properties: { total: { type: 'number' } } }
+  const rule = { type: 'track', event: 'Order Completed', mode: 'quarantine', schema }
+  await service.api('/plans', { method: 'POST', body: { name: 'Plan', rules: [rule], sourceIds: [service.sourceId] } })
+  const lakeId = await addLake(service, lake)
+  const order = (id: string, total: unknown, more: object = {}): object => ({
+    ...track(id, { event: 'Order Completed', properties: { total, email: raw, secret: raw } }),
+    userId: raw,
+    ...more,
+  })
+  const sent = [
+    order('good', 5),
+    order('held', 'five'),
+    order('refused', 6, { integrations: { Lake: false } }),
+    order('no warehouses', 7, { integrations: { Warehouses: false } }),
+    order('not for the tool', 8, { integrations: { Tool: false } }),
+  ]
+  await service.send(sent)
+  await loaded(service, 2)
+  assert.deepEqual(await idsIn(lake.source, 'tracks'), ['good', 'not for the tool'])
+  await service.api('/quarantine/release', { method: 'POST', body: { sourceId: service.sourceId } })
+  await loaded(service, 3)
+  const released = await readTable(lake.source, 'order_completed')
+  assert.deepEqual(Object.fromEntries(released.map(({ id, total }) => [id, total])), { good: 5, held: null, 'not for the tool': 8 })
+  const unfit = released.find(({ id }) => id === 'held')?.['_unfit']
+  assert.deepEqual(JSON.parse(String(unfit)), { 'properties.total': 'five' })
+  // Each client sends everything again: the service knows the messages, also those that were held.
+  await service.send(sent)
+  await loaded(service, 3)
+  for (const table of ['tracks', 'order_completed', '_messages'])
+    assert.deepEqual(await idsIn(lake.source, table), ['good', 'held', 'not for the tool'], table)
+  const [first] = released
+  assert.match(String(first?.['email']), /^[0-9a-f]{64}$/)
+  assert.match(String(first?.['user_id']), /^[0-9a-f]{64}$/)
+  assert.equal('secret' in (first ?? {}), false)
+  assert.equal(JSON.stringify([released, await readTable(lake.source, '_messages')]).includes(raw), false)
+
+  // From the archive, values are not hashed again, and the transformation and the choices of the people apply.
+  const code = 'export default (message) => ({ ...message, properties: { email: message.properties.email, transformed: true } })'
+  const destinationId = await service.destination({ urls: [receiver.url], name: 'Tool', transformation: { code } })
+  const archive = { destinationId: lakeId, after: '2020-01-01T00:00:00Z', before: '2100-01-01T00:00:00Z' }
+  const { id } = await service.api<{ id: string }>('/replays', { method: 'POST', body: { destinationId, archive } })
+  const job = await eventually(
+    () => service.api<{ state: string; outcomes: Record<string, number>; skippedReasons: object }>(`/replays/${id}`),
+    ({ state, outcomes }) => state === 'finished' && outcomes['pending'] === 0,
+    { what: 'the end of the job', ...WAITING },
+  )
+  assert.deepEqual([job.outcomes['delivered'], job.skippedReasons], [2, { integrations_disabled: 1 }])
+  assert.deepEqual([...receiver.byMessageId.keys()].sort(), ['good', 'held'])
+  for (const { userId, properties } of receiver.arrivals.flatMap(({ messages }) => messages))
+    assert.deepEqual([userId, properties], [first?.['user_id'], { email: first?.['email'], transformed: true }])
+})
+
+test('a configuration with warehouses is applied to an empty installation, with its secrets from the environment', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-lakes-'))
+  try {
+    const env = { SWITCHYARD_LAKE_DIR: folder }
+    await using one = await startService({ env })
+    await using two = await startService({ env })
+    const place = join(folder, 'main')
+    mkdirSync(place)
+    const add = (name: string, warehouse: object): Promise<unknown> =>
+      one.api('/destinations', {
+        method: 'POST',
+        body: { type: 'warehouse', name, sourceIds: [one.sourceId], warehouse, load: LOAD, enabled: name === 'Lake' },
+      })
+    await add('Lake', { engine: 'parquet', url: pathToFileURL(place).href, keepDays: 30 })
+    await add('Bucket', { engine: 'parquet', url: 's3://bucket/prefix', accessKeyId: 'key', secretAccessKey: 'hidden-1' })
+    await add('Database', { engine: 'postgres', url: 'postgres://loader:hidden-2@127.0.0.1:1/analytics' })
+    await add('House', { engine: 'clickhouse', url: 'http://127.0.0.1:1', database: 'd', user: 'u', password: 'hidden-3' })
+    const run = async (service: Service, args: string[], more: Record<string, string> = {}): Promise<Result> => {
+      const result = await switchyardWith(more, service, ...args)
+      assert.doesNotMatch(result.stdout + result.stderr, /hidden-/)
+      return result
+    }
+    const file = join(folder, 'switchyard.yaml')
+    const exported = await run(one, ['export', file])
+    assert.equal(exported.code, 0, exported.stderr)
+    const text = readFileSync(file, 'utf8')
+    assert.doesNotMatch(text, /hidden-/)
+    const names = [...new Set([...text.matchAll(/\$\{(\w+_WAREHOUSE_\w+)\}/g)].map(([, name = '']) => name))]
+    assert.equal(names.length, 3, text)
+    const secretOf = (name: string): string =>
+      name.startsWith('BUCKET') ? 'hidden-1' : name.startsWith('DATABASE') ? 'hidden-2' : 'hidden-3'
+    const secrets = Object.fromEntries(names.map((name) => [name, secretOf(name)]))
+    const without = await run(two, ['apply', file])
+    assert.equal(without.code, 2, without.stdout + without.stderr)
+    const applied = await run(two, ['apply', file], secrets)
+    assert.equal(applied.code, 0, applied.stderr)
+    for (const known of [secrets, {}]) assert.equal((await run(two, ['apply', file, '--dry-run'], known)).code, 0, 'nothing would change')
+    assert.equal((await run(two, ['export'])).stdout, text, 'the two installations export the same')
+    const [secret = ''] = names
+    const changed = await run(two, ['apply', file, '--dry-run'], { ...secrets, [secret]: 'hidden-new' })
+    assert.match(changed.stdout, /^~ destination \w+\n {4}warehouse: ••• → ••• \(changed\)$/m)
+    // It has the write keys of the other one.
+    const headers = { authorization: `Basic ${btoa(`${one.writeKey}:`)}`, 'content-type': 'application/json' }
+    const answer = await fetch(`${two.url}/v1/batch`, { method: 'POST', headers, body: JSON.stringify({ batch: tracks(3) }) })
+    assert.equal(answer.status, 200, await answer.text())
+    await two.settled(3, WAITING)
+    assert.deepEqual(await idsIn(join(place, 'default'), 'tracks'), idsOf(3))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })

@@ -27,7 +27,7 @@ import { hiddenPath } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, hiddenSettings, isTemplateOnly } from '../../secrets/hidden-values.ts'
 import { SECRETS, withDefaults } from './configuration-file.ts'
 import { hiddenSubscriptions, integrationSettings, resolvedSubscriptions, resolvedTexts, withoutIds } from './integration-entries.ts'
-import { hasSecret, publicSettings, resolvedSecrets, secretOf, withNestedSecrets } from './secret-references.ts'
+import { hasSecret, publicSettings, resolvedSecrets, secretOf, withNestedSecrets, withPlaceSecrets } from './secret-references.ts'
 
 export interface Change {
   action: 'create' | 'update' | 'delete'
@@ -196,7 +196,8 @@ function compareValue(comparison: Comparison, field: string, given: unknown, sch
   const kept = isMoved && field !== 'urls' ? undefined : stored
   const text = resolved(field, withDefaults(given, { ...schema, default: fallback }), kept, env, problem)
   if (text === undefined) return
-  const value = withNestedSecrets(field, text, stored, env, comparison)
+  const value =
+    field === 'warehouse' ? withPlaceSecrets(text, stored, env, comparison) : withNestedSecrets(field, text, stored, env, comparison)
   const missing = (noun: string, name: unknown): void =>
     problem(`there is no ${noun} ${String(name)}, neither in the file nor in the installation.`)
   if (field === 'sources') {
@@ -285,6 +286,14 @@ function resolved(
     const path = resolvedTexts(value['path'], kept['path'], 'request.path', text)
     return { ...value, ...(value['path'] === undefined ? {} : { path }), ...(value['body'] === undefined ? {} : { body }), headers: own }
   }
+  if (field === 'warehouse' && isObject(value)) {
+    const kept = isObject(stored?.['warehouse']) ? stored['warehouse'] : {}
+    const given = Object.entries(value).map(([name, part]) => {
+      const isSecret = name === 'secretAccessKey' || name === 'password'
+      return [name, isSecret ? part : text(part, `warehouse.${name}`, typeof kept[name] === 'string' ? [kept[name]] : [])]
+    })
+    return Object.fromEntries(given) as unknown
+  }
   if (field === 'subscriptions' && Array.isArray(value))
     return resolvedSubscriptions(value, stored, (given, place, kept) => text(given, place, kept))
   if (field === 'auth' && isObject(value)) {
@@ -302,6 +311,7 @@ function storedValue(field: string, stored: JsonObject, names: Names): unknown {
   if (field === 'sources' || field === 'deadLetter') return namedField(field, stored, names)
   if (field === 'auth' || field === 'tls') return withoutSecrets(field, stored[field])
   if (field === 'subscriptions') return withoutIds(stored[field])
+  if (field === 'warehouse') return publicSettings(field, stored[field])
   return field === 'keys' ? keysOf(stored) : stored[field]
 }
 

@@ -3,8 +3,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { configurationOf } from '../../api/configuration-export.ts'
+import { WAREHOUSE_SETTINGS } from '../../destinations/warehouse/settings.ts'
 import { addChangedSecrets, differencesOf } from './configuration-differences.ts'
-import { DESTINATION, exported, exportedFrom, installed, withSettings } from './fixtures/installed-configuration.ts'
+import { DESTINATION, exported, exportedFrom, installed, schema, withSettings } from './fixtures/installed-configuration.ts'
+
+const LOAD = { everyMs: 60_000, maxRows: 50_000, maxBytes: 33_554_432 }
+const WAREHOUSE_FIELDS = {
+  type: { default: 'webhook' },
+  warehouse: WAREHOUSE_SETTINGS.warehouse.toJsonSchema(),
+  load: WAREHOUSE_SETTINGS.load.toJsonSchema(),
+}
 
 test('an export contains no secret, lists the variables it refers to, and changes nothing when it is applied', () => {
   const { file, variables } = configurationOf(installed(), { withKeys: true })
@@ -220,4 +228,38 @@ test('credentials in auth and tls are exported as references, kept if the variab
   assert.ok(
     fresh.problems.some((problem) => problem.startsWith('destination A: auth.password: the environment variable A_PASSWORD is not set')),
   )
+})
+
+test('the secrets of warehouses are references, which are replaced, kept if they are not set, and needed for a new warehouse', () => {
+  const place = (warehouse: object, secretSettings: string[]) => ({ type: 'warehouse', warehouse, secretSettings, load: LOAD })
+  const common = { adopt: false, keepDays: null }
+  const bucket = { engine: 'parquet', url: 's3://b/p', endpoint: null, region: null, accessKeyId: 'key', pathStyle: false, ...common }
+  const warehouses = [
+    { ...DESTINATION, ...place(bucket, ['secretAccessKey']), id: 'dst_1', name: 'Bucket' },
+    {
+      ...DESTINATION,
+      ...place({ engine: 'postgres', url: 'postgres://u:(hidden)@h/d', schema: null, ...common }, ['url']),
+      id: 'dst_2',
+      name: 'Db',
+    },
+  ]
+  const now = {
+    ...installed({ destinations: warehouses }),
+    schema: { ...schema, destinations: { ...schema.destinations, ...WAREHOUSE_FIELDS } },
+  }
+  const { file, variables } = configurationOf(now, { withKeys: true })
+  assert.deepEqual(variables, ['BUCKET_WAREHOUSE_SECRETACCESSKEY', 'DB_WAREHOUSE_PASSWORD'])
+  const unchanged = differencesOf(file, now, {}, true)
+  assert.deepEqual([unchanged.changes, unchanged.problems], [[], []])
+  const env = { BUCKET_WAREHOUSE_SECRETACCESSKEY: 'secret-1', DB_WAREHOUSE_PASSWORD: 'secret-2' }
+  const given = differencesOf(file, now, env, true)
+  assert.deepEqual([given.changes, given.problems], [[], []])
+  const placeOf = (at: number): unknown => given.wanted.destinations[at]?.settings['warehouse']
+  assert.equal((placeOf(0) as { secretAccessKey: string }).secretAccessKey, 'secret-1')
+  assert.equal((placeOf(1) as { url: string }).url, 'postgres://u:secret-2@h/d')
+  const nothing = { ...now, entries: { ...now.entries, destinations: [] } }
+  const fresh = differencesOf(file, nothing, {}, true)
+  assert.equal(fresh.problems.length, 2)
+  for (const name of Object.keys(env)) assert.ok(fresh.problems.some((problem) => problem.includes(`${name} is not set`)))
+  assert.doesNotMatch(JSON.stringify(differencesOf(file, nothing, env, true).changes.map(({ fields: shown }) => shown)), /secret-/)
 })

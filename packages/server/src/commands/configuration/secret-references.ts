@@ -4,6 +4,7 @@
 import type { JsonObject } from '@switchyard/protocol'
 import { isObject, NESTED_SECRETS } from '../../api/configuration-export.ts'
 import { type Environment, onlyReference, valueOf } from '../../api/environment-references.ts'
+import { HIDDEN } from '../../secrets/hidden-url.ts'
 
 export type Secret = { value: unknown } | { unset: string[] } | { problem: string }
 
@@ -66,6 +67,35 @@ export function withNestedSecrets(field: string, value: unknown, stored: JsonObj
   return settings
 }
 
+/** The secrets of warehouses, besides the password in the URL of PostgreSQL, which the export hides in it. */
+const PLACE_SECRETS = ['secretAccessKey', 'password'] as const
+
+/** Resolves the secrets of the setting `warehouse`, as withNestedSecrets does. */
+export function withPlaceSecrets(value: unknown, stored: JsonObject | undefined, env: Environment, say: Say): unknown {
+  if (!isObject(value)) return value
+  const place = { ...value }
+  const known = (stored?.['secretSettings'] ?? []) as readonly unknown[]
+  for (const name of PLACE_SECRETS) {
+    if (place[name] == null) continue
+    const secret = referencedSecret(`warehouse.${name}`, place[name], known.includes(name), env, say)
+    if (secret === undefined) delete place[name]
+    else place[name] = secret
+  }
+  return place
+}
+
+/** The place of a warehouse as the export writes it: without its secret, and without what has its default. */
+function publicPlace(given: Record<string, unknown>): Record<string, unknown> {
+  const place = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== false))
+  for (const name of PLACE_SECRETS) delete place[name]
+  const url = place['engine'] === 'postgres' && URL.canParse(String(place['url'])) ? new URL(String(place['url'])) : null
+  if (url !== null && url.password !== '') {
+    url.password = HIDDEN
+    place['url'] = url.href
+  }
+  return place
+}
+
 /**
  * Resolves the references in `secrets`. Secrets that are stored and not in the file are removed. A secret whose variable is not set is left out of the
  * request, so the service keeps the stored one.
@@ -88,6 +118,7 @@ export function resolvedSecrets(
 
 /** The settings without the secrets that were filled in, for showing and comparing them. */
 export function publicSettings(field: string, value: unknown): unknown {
+  if (field === 'warehouse' && isObject(value)) return publicPlace(value)
   const secrets = NESTED_SECRETS[field]
   if (secrets === undefined || !isObject(value)) return value
   return Object.fromEntries(Object.entries(value).filter(([name]) => !Object.hasOwn(secrets, name)))
