@@ -67,7 +67,8 @@ export function combine(rounds: readonly RoundResult[]): Combined {
 
 /** One line for the terminal. */
 export function describe({ key, store, seed, ...row }: Entry): string {
-  const { faults, failedRounds, acknowledged, lost, ordered, tables, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = row
+  const { faults, failedRounds, acknowledged, lost, ordered, tables, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } =
+    row
   const facts = [
     `${faults} faults`,
     `${acknowledged} acknowledged`,
@@ -152,7 +153,11 @@ export function ledgerPage(): string {
         'Longest pause',
         'Recovered: median, longest',
       ],
-      rows.map(({ fault, store, rounds }) => [fault.title, store, ...(rounds.length === 0 ? ['not run yet', ...Array(hasTables ? 8 : 7).fill('')] : cells(rounds, hasTables))]),
+      rows.map(({ fault, store, rounds }) => [
+        fault.title,
+        store,
+        ...(rounds.length === 0 ? ['not run yet', ...Array(hasTables ? 8 : 7).fill('')] : cells(rounds, hasTables)),
+      ]),
     ),
     ...(hasTables ? [`${COLUMNS}\n${TABLES_COLUMN}`] : [COLUMNS]),
     ...(machines.length === 0
@@ -182,7 +187,8 @@ const STORE_NAMES: Readonly<Record<StoreKind, string>> = { sqlite: 'SQLite', pos
 
 function cells(rounds: readonly StoredRound[], hasTables: boolean): string[] {
   const all = combine(rounds.map(({ problem, ...round }) => ({ ...round, problems: problem === null ? [] : [problem] })))
-  const { faults, failedRounds, acknowledged, lost, ordered, tables, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } = all
+  const { faults, failedRounds, acknowledged, lost, ordered, tables, repeated, mostRepeated, repeatBound, longestPauseMs, recoveredMs } =
+    all
   return [
     number(faults),
     number(acknowledged),

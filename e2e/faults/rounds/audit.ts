@@ -127,12 +127,7 @@ function countOf(owed: Owed, wanted: FinalState): number {
   return count
 }
 
-function ledgerProblems(
-  { name, id }: Known,
-  owed: Owed,
-  rows: readonly LedgerRow[],
-  before: readonly LedgerRow[] = [],
-): string[] {
+function ledgerProblems({ name, id }: Known, owed: Owed, rows: readonly LedgerRow[], before: readonly LedgerRow[] = []): string[] {
   const row = rows.find(({ destinationId }) => destinationId === id)
   // What was pending before must have been delivered.
   const then = before.find(({ destinationId }) => destinationId === id) ?? { owed: 0, delivered: 0, pending: 0, failed: 0 }
@@ -160,12 +155,7 @@ function arrivalProblems({ name, tally }: TalliedDestination, owed: Owed, sent: 
 }
 
 /** Every message must have one delivery, with the expected outcome. Missing ones are added to `lost`; if that is undefined, they may be missing. */
-async function deliveryProblems(
-  system: System,
-  { name, id }: Known,
-  owed: Owed,
-  lost: Set<string> | undefined,
-): Promise<string[]> {
+async function deliveryProblems(system: System, { name, id }: Known, owed: Owed, lost: Set<string> | undefined): Promise<string[]> {
   const problems: string[] = []
   const seen = new Set<string>()
   for await (const { messageId, state } of deliveriesOf(system, id)) {

@@ -34,8 +34,7 @@ const away: Fault = {
   note: `${LOADS} The store of the nodes is not affected.`,
   stores: ['sqlite', 'postgres'],
   perRound: 15,
-  round: (options) =>
-    roundWithLoads(options, (warehouses) => ({ cause: (_, random) => takeAway(warehouses, random), repeats: false })),
+  round: (options) => roundWithLoads(options, (warehouses) => ({ cause: (_, random) => takeAway(warehouses, random), repeats: false })),
 }
 
 const lakeFull: Fault = {

@@ -13,8 +13,7 @@ export const WAREHOUSE_FLAGS: Readonly<Record<string, Flag>> = {
   },
   'warehouse-file': {
     placeholder: 'FILE',
-    description:
-      'Create a warehouse with the settings in a YAML or JSON file: `warehouse`, with engine and url, and optionally `load`.',
+    description: 'Create a warehouse with the settings in a YAML or JSON file: `warehouse`, with engine and url, and optionally `load`.',
   },
 }
 

@@ -72,7 +72,8 @@ export class LoaderAnswering {
     const { store, nowMs } = this.#options
     const { documents } = store
     const { sources, plans } = store.configuration()
-    if (loadId !== null && loadId !== '' && store.configuration().destinations.has(destinationId)) await openLoad(documents, destinationId, loadId, nowMs())
+    if (loadId !== null && loadId !== '' && store.configuration().destinations.has(destinationId))
+      await openLoad(documents, destinationId, loadId, nowMs())
     const stored = await this.#schemaUnless(known?.revision ?? null, destinationId, sourceId)
     const plan = [...plans.values()].find(({ sourceIds }) => sourceIds.includes(sourceId))
     const version = plan === undefined ? '' : `${plan.id} ${plan.version}`
