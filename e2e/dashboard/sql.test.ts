@@ -91,7 +91,12 @@ test('a query is saved and opened again', async () => {
   await write('select 42 as answer')
   await tab.page.getByRole('textbox', { name: 'Name of the query' }).fill('The answer')
   await tab.page.getByRole('button', { name: 'Save query' }).click()
+  await tab.page.getByLabel('Saved queries').waitFor()
+  // A query that an earlier version has stored in the browser is moved to the service.
+  await tab.page.evaluate(`localStorage.setItem('switchyard.sql.saved', '[{"name":"Old","query":"select 7"}]')`)
   await tab.visit('/sql')
+  await tab.page.getByLabel('Saved queries').getByRole('option', { name: 'Old' }).waitFor({ state: 'attached' })
+  await tab.until(`localStorage.getItem('switchyard.sql.saved') === null`)
   await tab.page.getByLabel('Saved queries').selectOption('The answer')
   await tab.page.getByRole('button', { name: 'Run', exact: true }).click()
   await tab.page.getByRole('cell', { name: '42' }).waitFor({ timeout: 60_000 })

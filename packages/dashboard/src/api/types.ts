@@ -31,6 +31,7 @@ export interface Schemas {
   PlanRule: { type: 'track' | 'identify' | 'page' | 'screen' | 'group'; event?: string | undefined; description?: string | undefined; owner?: string | undefined; mode?: 'observe' | 'quarantine' | 'strip' | undefined; schema: Record<string, unknown> }
   PreviewCounts: { messages: number; sent: number; skipped: number; dropped: number; failed: number; notRun: number }
   PrivacyRule: { path: string; action: 'drop' | 'hash' | 'mask' }
+  SavedQuery: { id: string; name: string; query: string; savedAt: string; savedBy: { id: string; name: string } }
   Session: { actor: { id: string; name: string; type: 'person' | 'token' | 'service'; subject?: string | undefined; email?: string | null | undefined; owner?: { subject: string; email: string | null } | undefined }; role: 'viewer' | 'editor' | 'admin'; sources: 'all' | string[]; expiresAt: string | null; dataSince: string | null }
   Source: { id: string; name: string; description: string | null; enabled: boolean; requireOAuth: boolean; writeKeys: string[]; origin: string | null; privacy: Schemas['PrivacyRule'][]; builtIn: boolean; createdAt: string }
   Subscription: { id: string; name: string; action: string; subscribe: string; enabled: boolean; mapping: Record<string, unknown>; syncMode: string | null }
@@ -206,6 +207,24 @@ export interface Operations {
     query: { destinationId?: string | undefined }
     body: undefined
     answer: { data: Schemas['LakeTable'][] }
+  }
+  /** List the saved queries of a warehouse */
+  'GET /api/destinations/{id}/queries': {
+    query: Record<string, never>
+    body: undefined
+    answer: { data: Schemas['SavedQuery'][]; next: string | null }
+  }
+  /** Save a query of a warehouse */
+  'POST /api/destinations/{id}/queries': {
+    query: Record<string, never>
+    body: { name: string; query: string }
+    answer: Schemas['SavedQuery']
+  }
+  /** Remove a saved query */
+  'DELETE /api/destinations/{id}/queries/{queryId}': {
+    query: Record<string, never>
+    body: undefined
+    answer: undefined
   }
   /** List tracking plans, oldest first */
   'GET /api/plans': {

@@ -48,6 +48,7 @@ import type { ControlParts, Page, Route } from './routes/route.ts'
 import { assertFields, assertRole, assertWhole, faultInOrder, isWholeFor, ScopedRoutes } from './scope/authorization.ts'
 import { privacyRoutes } from './sources/privacy.ts'
 import { sourceRoutes } from './sources/sources.ts'
+import { savedQueryRoutes } from './sql/saved-queries.ts'
 import { sqlRoutes } from './sql/sql.ts'
 import { warehouseCheckRoutes } from './warehouses/check.ts'
 import { warehouseTableRoutes } from './warehouses/tables.ts'
@@ -86,6 +87,7 @@ export function controlRoutes(parts: ControlParts): Route[] {
         warehouseCheckRoutes,
         warehouseUpkeepRoutes,
         sqlRoutes,
+        savedQueryRoutes,
         planRoutes,
         violationRoutes,
         catalogRoutes,

@@ -41,6 +41,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   'source.remove-write-key': 'removed a write key from the source',
   'source.update': 'changed the source',
   'sql.query': 'queried the lake',
+  'sql.save': 'saved a query of the lake',
+  'sql.remove': 'removed a saved query of the lake',
   'suppression.create': 'suppressed users',
   'suppression.delete': 'removed the suppression of a user',
   'token.create': 'created the token',

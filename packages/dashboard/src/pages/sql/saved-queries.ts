@@ -1,29 +1,75 @@
-// Saved queries, in this browser.
+// Saved queries of a lake. The service stores them for everybody who has all sources of the lake. Somebody who has only some of them keeps queries in this
+// browser, as everybody did in earlier versions; those are moved to the service once.
 
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
+import type { ApiProblem } from '../../api/client.ts'
+import { useApi, useChange } from '../../api/queries.ts'
+import { useMayEdit } from '../../session/session.tsx'
 
 export interface SavedQuery {
   name: string
   query: string
 }
 
-const KEY = 'switchyard.sql.saved'
+export interface SavedQueries {
+  saved: readonly SavedQuery[]
+  /** Whether others see them. */
+  isShared: boolean
+  save: (query: SavedQuery) => void
+  remove: (name: string) => void
+  problem: ApiProblem | null
+}
 
-export function useSavedQueries(): { saved: readonly SavedQuery[]; save: (query: SavedQuery) => void; remove: (name: string) => void } {
-  const [saved, setSaved] = useState<readonly SavedQuery[]>(read)
-  const store = (next: readonly SavedQuery[]): void => {
-    setSaved(next)
-    try {
-      localStorage.setItem(KEY, JSON.stringify(next))
-    } catch {
-      // Storage is full or not allowed: the queries last as long as the page.
-    }
+const KEY = 'switchyard.sql.saved'
+const LIST = 'GET /api/destinations/{id}/queries'
+
+export function useSavedQueries(lake: { id: string; shared?: boolean | undefined }): SavedQueries {
+  const params = { id: lake.id }
+  const isShared = useMayEdit(lake)
+  const [own, setOwn] = useState<readonly SavedQuery[]>(read)
+  const list = useApi(LIST, { params, enabled: isShared })
+  const saving = useChange('POST /api/destinations/{id}/queries', LIST)
+  const removing = useChange('DELETE /api/destinations/{id}/queries/{queryId}', LIST)
+  const keep = (next: readonly SavedQuery[]): void => {
+    setOwn(next)
+    write(next)
   }
+
+  const isMoved = useRef(false)
+  const stored = list.data?.data
+  useEffect(() => {
+    if (!isShared || stored === undefined || own.length === 0 || isMoved.current) return
+    isMoved.current = true
+    const move = async (): Promise<void> => {
+      const left: SavedQuery[] = []
+      for (const { name, query } of own) {
+        const known = stored.find((each) => each.name === name)
+        if (known?.query === query) continue
+        const body = { name: known === undefined ? name : `${name} (from a browser)`, query }
+        await saving.mutateAsync({ params, body }).catch(() => left.push({ name, query }))
+      }
+      keep(left)
+    }
+    void move()
+  })
+
+  if (isShared)
+    return {
+      saved: stored ?? [],
+      isShared,
+      save: (body) => saving.mutate({ params, body }),
+      remove: (name) => {
+        const queryId = stored?.find((each) => each.name === name)?.id
+        if (queryId !== undefined) removing.mutate({ params: { ...params, queryId } })
+      },
+      problem: saving.error ?? removing.error ?? list.error,
+    }
   return {
-    saved,
-    save: (query) =>
-      store([...saved.filter(({ name }) => name !== query.name), query].sort((one, other) => (one.name < other.name ? -1 : 1))),
-    remove: (name) => store(saved.filter((each) => each.name !== name)),
+    saved: own,
+    isShared,
+    save: (query) => keep([...own.filter(({ name }) => name !== query.name), query].sort((one, other) => (one.name < other.name ? -1 : 1))),
+    remove: (name) => keep(own.filter((each) => each.name !== name)),
+    problem: null,
   }
 }
 
@@ -35,5 +81,14 @@ function read(): readonly SavedQuery[] {
       : []
   } catch {
     return []
+  }
+}
+
+function write(queries: readonly SavedQuery[]): void {
+  try {
+    if (queries.length === 0) localStorage.removeItem(KEY)
+    else localStorage.setItem(KEY, JSON.stringify(queries))
+  } catch {
+    // Storage is full or not allowed: the queries last as long as the page.
   }
 }

@@ -87,7 +87,7 @@ function Workbench({ lake, destinations }: { lake: Destination; destinations: re
           )}
           <FailedMessages lake={lake} destinations={destinations} tables={known} onQuery={setQuery} />
         </Group>
-        <Saved query={query} onOpen={setQuery} />
+        <Saved lake={lake} query={query} onOpen={setQuery} />
       </Stack>
       <Outcome run={run} />
       <Tables tables={known} />
@@ -133,29 +133,33 @@ function FailedMessages({
   )
 }
 
-function Saved({ query, onOpen }: { query: string; onOpen: (query: string) => void }) {
-  const { saved, save, remove } = useSavedQueries()
+function Saved({ lake, query, onOpen }: { lake: Destination; query: string; onOpen: (query: string) => void }) {
+  const { saved, isShared, save, remove, problem } = useSavedQueries(lake)
   const [name, setName] = useState('')
   const opened = saved.find((each) => each.name === name)
   return (
-    <Group gap="sm" align="flex-end">
-      {saved.length > 0 && (
-        <NativeSelect
-          label="Saved queries"
-          value={opened?.name ?? ''}
-          onChange={({ currentTarget }) => {
-            setName(currentTarget.value)
-            onOpen(saved.find((each) => each.name === currentTarget.value)?.query ?? '')
-          }}
-          data={[{ value: '', label: 'Choose…', disabled: true }, ...saved.map((each) => each.name)]}
-        />
-      )}
-      <TextInput label="Name of the query" value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} />
-      <SecondaryButton disabled={name.trim() === '' || query.trim() === ''} onClick={() => save({ name: name.trim(), query })}>
-        Save query
-      </SecondaryButton>
-      {opened !== undefined && <SecondaryButton onClick={() => remove(opened.name)}>Remove</SecondaryButton>}
-    </Group>
+    <>
+      <Group gap="sm" align="flex-end">
+        {saved.length > 0 && (
+          <NativeSelect
+            label="Saved queries"
+            value={opened?.name ?? ''}
+            onChange={({ currentTarget }) => {
+              setName(currentTarget.value)
+              onOpen(saved.find((each) => each.name === currentTarget.value)?.query ?? '')
+            }}
+            data={[{ value: '', label: 'Choose…', disabled: true }, ...saved.map((each) => each.name)]}
+          />
+        )}
+        <TextInput label="Name of the query" value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} />
+        <SecondaryButton disabled={name.trim() === '' || query.trim() === ''} onClick={() => save({ name: name.trim(), query })}>
+          Save query
+        </SecondaryButton>
+        {opened !== undefined && <SecondaryButton onClick={() => remove(opened.name)}>Remove</SecondaryButton>}
+      </Group>
+      {!isShared && <SmallNote>Saved queries stay in this browser, because the lake has sources that you do not have.</SmallNote>}
+      {problem !== null && <ErrorAlert problem={problem} />}
+    </>
   )
 }
 

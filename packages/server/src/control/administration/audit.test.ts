@@ -6,6 +6,7 @@ import { writeStoredBody } from '../../store/port/stored-messages.ts'
 import type { Backup } from '../../store/store.ts'
 import { controlRoutes } from '../control.ts'
 import { waitingKey } from '../fixtures/ordered.ts'
+import { SAVED_QUERIES } from '../fixtures/saved-queries.ts'
 import { type Answer, accept, type Fixture, settleAll, startControl, TOKEN } from '../fixtures/start-control.ts'
 import type { OperatorTools } from '../routes/operator-tools.ts'
 
@@ -289,6 +290,7 @@ const RECIPES: Record<string, Recipe> = {
       return fixture.call('POST', '/api/sql', { query: 'select 1', destinationId: id })
     },
   },
+  ...SAVED_QUERIES,
   'POST /warehouse/check': { action: 'warehouse.check', run: ({ call }) => call('POST', '/api/warehouse/check', NEW_WAREHOUSE) },
   'POST /warehouse/install': { action: 'warehouse.install', run: ({ call }) => call('POST', '/api/warehouse/install') },
   'POST /catalog/install': { action: 'catalog.install', run: ({ call }) => call('POST', '/api/catalog/install') },

@@ -31,6 +31,7 @@ export const EXAMPLES: Readonly<Record<string, unknown>> = {
   'POST /quarantine/release': { source: 'SOURCE_ID', rule: 'track Order Completed' },
   'POST /quarantine/delete': { ids: ['MESSAGE_ID'] },
   'POST /sql': { query: 'select event, count(*) from tracks group by 1' },
+  'POST /destinations/:id/queries': { name: 'Events by day', query: 'select day, count(*) from tracks group by 1' },
   'POST /warehouse/check': {
     type: 'warehouse',
     name: 'Lake',

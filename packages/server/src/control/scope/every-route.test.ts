@@ -44,6 +44,7 @@ const BODIES: Readonly<Record<string, (ids: Ids) => unknown>> = {
     warehouse: { engine: 'parquet', url: 'file:///lake' },
   }),
   'POST /sql': () => ({ query: 'select 1' }),
+  'POST /destinations/:id/queries': () => ({ name: 'x', query: 'select 1' }),
   'POST /replays': ({ destination }) => ({ destinationId: destination, dryRun: true }),
   'PATCH /replays/:id': () => ({ state: 'paused' }),
   'POST /deletions': ({ source }) => ({ userIds: ['u'], sourceIds: [source] }),
@@ -134,7 +135,7 @@ const NAMES_NO_SUBJECT: ReadonlySet<string> = new Set([
   '/catalog/:slug',
   '/catalog/:slug/choices',
 ])
-const OF_WAREHOUSES = /^\/destinations\/:id\/(tables|load|upkeep|loads)$/
+const OF_WAREHOUSES = /^\/destinations\/:id\/(tables|load|upkeep|loads|queries|queries\/:queryId)$/
 const FOREIGN = /zebra/
 const ANSWER_OF_LAKE = { columns: [], truncated: false, warnings: [] }
 const INSTALLED = { state: 'installed', done: 1, total: 1, error: null } as const

@@ -3,6 +3,7 @@
 import { EVENT_COUNTS, EVENT_PROPERTIES, eventKeyPrefix, sourceOfKey } from '../../observe/event-catalog/event-documents.ts'
 import { partsOfKey, VIOLATION, violationsOfPlan } from '../../observe/violations/violation-documents.ts'
 import { resolve } from '../../store/port/from-stored.ts'
+import { SAVED_QUERIES } from '../../store/port/saved-queries.ts'
 import { WAREHOUSE_HISTORY, WAREHOUSE_SCHEMAS, WAREHOUSE_TABLES } from '../../store/port/warehouse-tables.ts'
 import { WAREHOUSE_UPKEEP } from '../../store/port/warehouse-upkeep.ts'
 import type {
@@ -121,6 +122,9 @@ export function limitedDocuments(store: Store, scope: Scope): DocumentStore {
     get [WAREHOUSE_HISTORY]() {
       return ofDestinations
     },
+    get [SAVED_QUERIES]() {
+      return ofDestinations
+    },
   }
   const ofDestinations = {
     exists: (key: string): boolean => scope.hasWhole(store.configuration(), key.split(' ', 1)[0] as string),
@@ -132,7 +136,11 @@ export function limitedDocuments(store: Store, scope: Scope): DocumentStore {
   return {
     get: async (kind, key) => (kindOf(kind).exists(key) ? documents.get(kind, key) : undefined),
     list: (kind, query) => documents.list(kind, { ...query, prefixes: kindOf(kind).prefixes() }),
-    update: unreachable('changing documents'),
+    update: (kind, keys, change) => {
+      // Callers change only these themselves, with keys that they name.
+      const may = kind === SAVED_QUERIES && keys.length > 0 && keys.every((key) => kindOf(kind).exists(key))
+      return may ? documents.update(kind, keys, change) : outOfReach(`changing a document of the kind ${kind}`)
+    },
     drop: unreachable('deleting documents'),
   }
 }

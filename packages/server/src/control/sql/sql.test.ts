@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { ApiError } from '../../errors.ts'
+import { MAX_SAVED_QUERIES, readSavedQueries, saveQuery } from '../../store/port/saved-queries.ts'
 import { startControl } from '../fixtures/start-control.ts'
 import type { LakeQuery } from '../routes/lake-queries.ts'
 
@@ -52,4 +53,52 @@ test('without the package, a query is answered with not_installed', async (t) =>
   await call('POST', '/api/destinations', { type: 'warehouse', name: 'Lake', warehouse })
   const { status, body } = await call('POST', '/api/sql', { query: 'select 1' })
   assert.deepEqual([status, body.code], [409, 'not_installed'])
+})
+
+test('queries are saved for a lake, replaced by name, removed, and gone with the lake', async (t) => {
+  const { call } = await start(t)
+  const { data: lakes } = (await call('GET', '/api/destinations')).body
+  const path = `/api/destinations/${lakes[0].id}/queries`
+  const saved = (await call('POST', path, { name: 'Days', query: 'select 1' })).body
+  assert.deepEqual([saved.name, saved.query, saved.savedBy.id], ['Days', 'select 1', 'admin'])
+  const replaced = (await call('POST', path, { name: 'Days', query: 'select 2' })).body
+  assert.equal(replaced.id, saved.id)
+  await call('POST', path, { name: 'A', query: 'select 3' })
+  const { body } = await call('GET', path)
+  assert.deepEqual(
+    body.data.map(({ name, query }: { name: string; query: string }) => [name, query]),
+    [
+      ['A', 'select 3'],
+      ['Days', 'select 2'],
+    ],
+  )
+  for (const [given, field] of [
+    [{ name: ' x', query: 'x' }, 'name'],
+    [{ name: '', query: 'x' }, 'name'],
+    [{ name: 'x'.repeat(101), query: 'x' }, 'name'],
+    [{ name: 'x', query: '' }, 'query'],
+    [{ name: 'x', query: 'x'.repeat(10_001) }, 'query'],
+  ] as const)
+    assert.deepEqual([(await call('POST', path, given)).body.code, (await call('POST', path, given)).body.field], ['invalid_field', field])
+  const { status } = await call('DELETE', `${path}/${saved.id}`)
+  const again = await call('DELETE', `${path}/${saved.id}`)
+  assert.deepEqual([status, again.status, again.body.code], [204, 404, 'saved_query_not_found'])
+  assert.equal((await call('DELETE', `${path}/no-id`)).body.code, 'saved_query_not_found')
+  const [entry] = (await call('GET', '/api/audit?action=sql.remove')).body.data
+  assert.deepEqual([entry.subject, entry.after.name], [lakes[0].id, 'Days'])
+  const webhook = (await call('POST', '/api/destinations', { name: 'Hook', urls: ['https://example.com/'] })).body
+  assert.equal((await call('GET', `/api/destinations/${webhook.id}/queries`)).body.code, 'not_a_warehouse')
+})
+
+test('a lake has at most 200 saved queries, and one of them can still be replaced', async (t) => {
+  const { call, store } = await start(t)
+  const { data: lakes } = (await call('GET', '/api/destinations')).body
+  const { id } = lakes[0]
+  for (let at = 0; at < MAX_SAVED_QUERIES; at++)
+    await saveQuery(store.documents, id, { name: `q${at}`, query: 'select 1', savedAtMs: 0, savedBy: { id: 'admin', name: 'admin' } })
+  const { status, body } = await call('POST', `/api/destinations/${id}/queries`, { name: 'one more', query: 'select 1' })
+  assert.deepEqual([status, body.code], [409, 'too_many_saved_queries'])
+  assert.equal((await call('POST', `/api/destinations/${id}/queries`, { name: 'q7', query: 'select 2' })).status, 200)
+  await call('DELETE', `/api/destinations/${id}`)
+  assert.deepEqual(await readSavedQueries(store.documents, id), [])
 })
