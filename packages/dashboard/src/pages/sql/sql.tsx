@@ -21,6 +21,8 @@ type Destination = Answer<'GET /api/destinations'>['data'][number]
 type LakeTable = Answer<'GET /api/sql/tables'>['data'][number]
 
 const SHOWN_ROWS = 500
+/** How long the file of a download can be read. */
+const KEPT_MS = 10_000
 const EXAMPLE = "select date_trunc('day', received_at) as day, count(*) as messages\nfrom _messages\ngroup by 1\norder by 1"
 const ABOUT = 'Queries over all messages that were loaded into a Parquet lake.'
 
@@ -192,7 +194,8 @@ function downloadCsv(result: Result): void {
   link.href = address
   link.download = 'result.csv'
   link.click()
-  URL.revokeObjectURL(address)
+  // The browser may read it a moment later.
+  setTimeout(() => URL.revokeObjectURL(address), KEPT_MS)
 }
 
 function Chart({ result }: { result: Result }) {
