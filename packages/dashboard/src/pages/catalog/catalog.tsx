@@ -1,20 +1,20 @@
 // Add a destination: a webhook, or one of the integrations of the catalogue, which may have to be installed first. The search and the filter are in
 // the page's address.
 
-import { Alert, Button, Code, Group, Paper, Progress, Stack, Text } from '@mantine/core'
+import { Group, Stack, Text } from '@mantine/core'
 import { useDeferredValue, useEffect, useMemo, useRef } from 'react'
 import { Link } from 'wouter'
 import { useApi, useChange, useWholeList } from '../../api/queries.ts'
 import { SearchIcon } from '../../components/icons.tsx'
 import { ParamInput } from '../../components/inputs.tsx'
+import { InstallPackage } from '../../components/install-package.tsx'
 import { IntegrationTile, Tile } from '../../components/integration-tile.tsx'
 import { Empty, ErrorAlert, Loading, Page } from '../../components/page.tsx'
 import { ParamCombobox } from '../../components/param-combobox.tsx'
-import { LinkButton, LongText, Note, SectionTitle, SmallNote } from '../../components/styled.tsx'
+import { LinkButton, Note, SmallNote } from '../../components/styled.tsx'
 import type { AddCard } from '../../destination/kind.ts'
 import { KINDS } from '../../kinds/kinds.tsx'
 import { useCommand, useSession } from '../../session/session.tsx'
-import { exactCount } from '../../text/format.ts'
 import { shortName } from '../../text/integration-tile.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import classes from './catalog.module.css'
@@ -176,7 +176,7 @@ function IntegrationCard({ entry }: { entry: CatalogEntry }) {
 }
 
 export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onInstalled: () => void }) {
-  const command = useCommand()
+  const program = useCommand()
   const installation = useApi('GET /api/catalog/install', { everyMs: (answer) => (answer?.state === 'installing' ? 1_000 : 10_000) })
   const install = useChange('POST /api/catalog/install', 'GET /api/catalog/install')
   const { state = 'missing', done = 0, total = 0, error = null } = installation.data ?? {}
@@ -185,35 +185,18 @@ export function InstallCatalog({ isAdmin, onInstalled }: { isAdmin: boolean; onI
   useEffect(() => {
     if (state === 'installed') installed.current()
   }, [state])
-  const isBusy = state === 'installing' || install.isPending
   return (
-    <Paper withBorder p="lg" component="section" aria-labelledby="install">
-      <Stack align="flex-start" gap="sm" maw={640}>
-        <SectionTitle id="install">The integrations are not installed</SectionTitle>
-        <Text size="sm">
-          170 integrations, such as Slack, Amplitude and Kafka, are in a separate package of about 100 MB. The service downloads it from the
-          npm registry once, without a restart. Webhooks work without it.
-        </Text>
-        {error !== null && !isBusy && (
-          <Alert color="red" variant="light" role="alert" title="The installation failed">
-            <LongText>{error}</LongText>
-          </Alert>
-        )}
-        {install.error !== null && <ErrorAlert problem={install.error} />}
-        {isBusy ? (
-          <Stack gap={6} w="100%" role="status">
-            <Progress value={total === 0 ? 0 : (100 * done) / total} animated aria-label="Progress of the installation" />
-            <Note>{total === 0 ? 'Starting …' : `${exactCount(done)} of ${exactCount(total)} packages`}</Note>
-          </Stack>
-        ) : isAdmin ? (
-          <Button onClick={() => install.mutate({})}>{error === null ? 'Install the integrations' : 'Try again'}</Button>
-        ) : (
-          <Note>Installing them requires the admin role.</Note>
-        )}
-        <Note>
-          On the command line: <Code>{command} catalog install</Code>
-        </Note>
-      </Stack>
-    </Paper>
+    <InstallPackage
+      title="The integrations are not installed"
+      action="Install the integrations"
+      isAdmin={isAdmin}
+      adminsOnly="Installing them requires the admin role."
+      command={`${program} catalog install`}
+      progress={{ state, done, total, error }}
+      install={install}
+    >
+      170 integrations, such as Slack, Amplitude and Kafka, are in a separate package of about 100 MB. The service downloads it from the npm
+      registry once, without a restart. Webhooks work without it.
+    </InstallPackage>
   )
 }
