@@ -1,11 +1,11 @@
 // Parquet files: zstd, statistics, and one row group at a time, so that a file larger than the memory can be written and read.
 
 import { createHash } from 'node:crypto'
-import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
-import { type FileMetaData, parquetMetadataAsync, parquetRead, type SchemaElement } from 'hyparquet'
+import { zstdDecompressSync } from 'node:zlib'
+import { type ColumnChunk, type FileMetaData, parquetMetadataAsync, parquetRead, type SchemaElement } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import { microseconds } from '../schema/values.ts'
 import type { Cell, ColumnType, StoredColumn } from '../warehouse.ts'
+import { writeChunk } from './column-chunk.ts'
 import type { LakeFile, NewFile } from './lake-files.ts'
 
 export type FileColumn = Pick<StoredColumn, 'name' | 'type'>
@@ -23,6 +23,8 @@ const GROUP_CELLS = 2_000_000
 const BLOOM_COLUMNS = new Set(['user_id', 'anonymous_id'])
 /** Smaller groups are read as fast as their filter. */
 const BLOOM_ROWS = 2_000
+/** What is written at once. */
+const FLUSH_BYTES = 1024 * 1024
 
 export class ParquetFile {
   readonly #columns: readonly FileColumn[]
@@ -39,7 +41,6 @@ export class ParquetFile {
       writer: this.#writer,
       schema: [{ name: 'schema', num_children: columns.length }, ...columns.map(elementOf)],
       codec: 'ZSTD',
-      compressors: { ZSTD: (bytes) => zstdCompressSync(bytes) },
       createdBy: 'switchyard',
     })
   }
@@ -47,16 +48,8 @@ export class ParquetFile {
   /** Adds rows, in the order of the columns. */
   async write(rows: readonly (readonly Cell[])[]): Promise<void> {
     const size = groupRows(this.#columns.length)
-    for (let at = 0; at < rows.length; at += size) {
-      const group = at === 0 && rows.length <= size ? rows : rows.slice(at, at + size)
-      const columnData = this.#columns.map(({ name, type }, index) => ({
-        name,
-        data: columnOf(group, index, type),
-        bloomFilter: group.length > BLOOM_ROWS && BLOOM_COLUMNS.has(name),
-      }))
-      await this.#parquet.write({ columnData, rowGroupSize: size })
-      this.#rows += group.length
-    }
+    for (let at = 0; at < rows.length; at += size)
+      await this.#writeGroup(at === 0 && rows.length <= size ? rows : rows.slice(at, at + size))
   }
 
   /** Completes the content. The file is published by the caller. */
@@ -67,6 +60,25 @@ export class ParquetFile {
 
   discard(): Promise<void> {
     return this.#sink.discard()
+  }
+
+  async #writeGroup(rows: readonly (readonly Cell[])[]): Promise<void> {
+    const start = this.#writer.offset
+    const chunks: ColumnChunk[] = []
+    for (const [at, column] of this.#columns.entries()) {
+      const written = writeChunk(this.#writer, column, rows, at, rows.length > BLOOM_ROWS && BLOOM_COLUMNS.has(column.name))
+      chunks.push(written.chunk)
+      this.#parquet.pendingIndexes.push(written)
+      if (this.#writer.index > FLUSH_BYTES) await this.#writer.flush()
+    }
+    this.#parquet.row_groups.push({
+      columns: chunks,
+      total_byte_size: chunks.reduce((sum, { meta_data: meta }) => sum + (meta?.total_uncompressed_size ?? 0n), 0n),
+      num_rows: BigInt(rows.length),
+      total_compressed_size: BigInt(this.#writer.offset - start),
+    })
+    this.#parquet.num_rows += BigInt(rows.length)
+    this.#rows += rows.length
   }
 }
 
@@ -95,14 +107,6 @@ class SinkWriter extends ByteWriter {
   override finish(): Promise<void> {
     return this.flush()
   }
-}
-
-function columnOf(rows: readonly (readonly Cell[])[], index: number, type: ColumnType): unknown[] {
-  const convert = type === 'timestamp' ? microseconds : type === 'bigint' ? BigInt : null
-  return rows.map((row) => {
-    const cell = row[index] ?? null
-    return cell === null || convert === null ? cell : convert(cell as number)
-  })
 }
 
 function elementOf({ name, type }: FileColumn): SchemaElement {

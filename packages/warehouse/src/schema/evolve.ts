@@ -14,9 +14,9 @@ import type {
   TableRows,
   UnfitCount,
 } from '../warehouse.ts'
-import { ARCHIVE_TABLE, eventTable, LAYOUT, pathOf, snakeCase } from './names.ts'
+import { ARCHIVE_TABLE, eventName, eventTable, LAYOUT, pathOf } from './names.ts'
 import { type FixedColumn, TableBuilder, type TableContext } from './table-builder.ts'
-import { foundType, isWellFormed, parseTimestamp } from './values.ts'
+import { foundType, isWellFormed, parseTimestamp, wellFormed } from './values.ts'
 
 export { schemaName } from './names.ts'
 export { plannedColumns } from './planned-columns.ts'
@@ -167,7 +167,7 @@ class Batch {
   #addTrack(message: JsonObject, kind: Kind, at: number, isOwed: (table: string) => boolean): void {
     const event = String(message['event'])
     const table = eventTable(event)
-    const names = [snakeCase(event) || table, message['event'] as unknown]
+    const names = [eventName(event) || table, message['event'] as unknown]
     const hasTable = this.#hasRoomFor(table)
     if (isOwed('tracks')) {
       const tracks = this.#builder('tracks', kind)
@@ -191,7 +191,8 @@ class Batch {
   }
 
   #addRest(builder: TableBuilder, message: JsonObject, part: Kind['part']): void {
-    for (const [key, value] of this.#restOf(message)) {
+    for (const key of this.#restOf(message)) {
+      const value: unknown = message[key]
       if (key === part && isObject(value)) builder.add(value, [key])
       else builder.add({ [key]: value }, [])
     }
@@ -199,15 +200,18 @@ class Batch {
 
   /** The properties of an event that gets no table, because there are too many, stay with its row in `tracks`. */
   #keepRest(tracks: TableBuilder, message: JsonObject): void {
-    for (const [key, value] of this.#restOf(message)) {
+    for (const key of this.#restOf(message)) {
+      const value: unknown = message[key]
       const path = pathOf([key])
       this.#countUnfit('tracks', null, path, foundType(value))
       tracks.keep(path, value)
     }
   }
 
-  #restOf(message: JsonObject): [string, unknown][] {
-    return Object.entries(message).filter(([key, value]) => !NOT_FLATTENED.has(key) && value !== null)
+  #restOf(message: JsonObject): string[] {
+    const keys: string[] = []
+    for (const key in message) if (!NOT_FLATTENED.has(key) && message[key] !== null && Object.hasOwn(message, key)) keys.push(key)
+    return keys
   }
 
   #addState(table: StateRows['table'], id: unknown, message: JsonObject, at: number, isOwed: (table: string) => boolean): void {
@@ -229,7 +233,7 @@ class Batch {
   #addArchived({ rows, messages }: TableRows, message: JsonObject, json: string, at: number): void {
     const word = (key: string): string | null => {
       const value: unknown = message[key]
-      return typeof value === 'string' ? Buffer.from(value).toString() : null
+      return typeof value === 'string' ? wellFormed(value) : null
     }
     const receivedAt = parseTimestamp(String(message['receivedAt']), this.#options.engine) ?? this.#options.loadedAtMs
     rows.push([word('messageId'), word('type'), word('userId'), word('anonymousId'), word('event'), receivedAt, json])

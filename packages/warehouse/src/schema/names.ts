@@ -69,21 +69,37 @@ export function schemaName(sourceName: string, taken: Iterable<string>): string 
   return firstFree(name, (candidate) => others.has(candidate))
 }
 
+/** Names of the same events are needed for each of their messages. */
+const MAX_KNOWN = 10_000
+const events = new Map<string, string>()
 const tables = new Map<string, string>()
+
+/** The snake case of an event. */
+export function eventName(event: string): string {
+  return remembered(events, event, snakeCase)
+}
 
 /** The table of an event. Two events with the same snake case share one. */
 export function eventTable(event: string): string {
-  const known = tables.get(event)
-  if (known !== undefined) return known
-  const snake = snakeCase(event)
+  return remembered(tables, event, tableOf)
+}
+
+function tableOf(event: string): string {
+  const snake = eventName(event)
   let name = snake === '' ? `event_${hash(event)}` : snake
   if (LAYOUT_TABLES.has(name)) name = `event_${name}`
   else if (RESERVED_TABLES.has(name)) name = `_${name}`
-  const table = shortened(startsWell(name))
+  return shortened(startsWell(name))
+}
+
+function remembered(known: Map<string, string>, event: string, find: (event: string) => string): string {
+  const before = known.get(event)
+  if (before !== undefined) return before
+  const found = find(event)
   // Events can be unlimited in number, if a sender puts an id into their names.
-  if (tables.size >= 10_000) tables.clear()
-  tables.set(event, table)
-  return table
+  if (known.size >= MAX_KNOWN) known.clear()
+  known.set(event, found)
+  return found
 }
 
 /** A free name for the column of a path, whose keys are given. `own` are the columns that the kind of table has itself. */

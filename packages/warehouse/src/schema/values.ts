@@ -8,7 +8,6 @@ export const UNFIT: unique symbol = Symbol('unfit')
 
 /** A date and a time. The hour may be missing a zone: it is read as UTC, as everywhere in the service. */
 const WITH_TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/
-const LONE_SURROGATE = /\p{Surrogate}/u
 const FRACTION = /[.,](\d+)/
 const YEAR_1 = -62_135_596_800_000
 /** Beyond this, a fraction of a millisecond is not exact in a number. */
@@ -43,7 +42,18 @@ export function fit(value: unknown, type: ColumnType, engine: EngineName): Cell 
 
 /** Whether it is text that UTF-8 can hold. */
 export function isWellFormed(text: string): boolean {
-  return !LONE_SURROGATE.test(text)
+  return (text as unknown as Utf16Text).isWellFormed()
+}
+
+/** With a replacement character for each lone surrogate. */
+export function wellFormed(text: string): string {
+  return (text as unknown as Utf16Text).toWellFormed()
+}
+
+/** Methods of ES2024, which the types of the project do not have. */
+interface Utf16Text {
+  isWellFormed: () => boolean
+  toWellFormed: () => string
 }
 
 function fitText(value: unknown, engine: EngineName): Cell | typeof UNFIT {
@@ -86,10 +96,10 @@ const MAX_PARSED = 64
 
 /** Milliseconds, with microseconds as a fraction. Undefined if it is not a date with a time, or has more digits than engines keep. */
 export function parseTimestamp(text: string, engine: EngineName): number | undefined {
-  if (text.length < 16 || text.length > 40 || !WITH_TIME.test(text)) return undefined
+  if (text.length < 16 || text.length > 40) return undefined
   let ms = parsed.get(text)
   if (ms === undefined && !parsed.has(text)) {
-    ms = parseExactly(text)
+    ms = WITH_TIME.test(text) ? parseExactly(text) : undefined
     if (parsed.size >= MAX_PARSED) parsed.clear()
     parsed.set(text, ms)
   }
