@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { switchyard } from '../system/command-line.ts'
 import { type InProcessService, startInProcess } from '../system/in-process.ts'
 import { type Answer, type Arrival, startReceiver } from '../system/receiver.ts'
 import { TOKEN } from '../system/service.ts'
@@ -246,6 +247,11 @@ describe('The API of ordered destinations', () => {
     assert.ok(metrics.includes(`switchyard_order_waiting_keys{destination="${wiring.destinationId}"} 0\n`), metrics)
     await service.restart()
     assert.equal((await call('GET', `/destinations/${wiring.destinationId}/order`)).body.keylessMessages, 6)
+    const shown = await switchyard({ url: service.url, token: TOKEN }, 'destinations', 'order', wiring.destinationId)
+    assert.equal(shown.code, 0, shown.stderr)
+    assert.match(shown.stderr, /^No key waits or is held\.$/m)
+    assert.match(shown.stderr, /^Waiting keys: 0\. Held keys: 0\. Messages behind them: 0\.$/m)
+    assert.match(shown.stderr, /^Messages without a key in the last 24 hours: 6\.$/m)
   })
 
   test('the setting: defaults, bad values with the field, PATCH replaces the whole object, null removes it', async () => {

@@ -27,15 +27,28 @@ const MESSAGE_FLAG = {
   'message-id': { placeholder: 'ID', description: 'Only if this is still the message that the others wait for.' },
 }
 
+const orderPath = async (call: Call): Promise<string> => `${await destinationPath(call)}/order`
+
+const LIST = newestCommand({
+  name: 'destinations order',
+  summary: 'List the keys of an ordered destination that wait or are held, oldest first',
+  arguments: [DESTINATION_ARGUMENT],
+  path: orderPath,
+  columns: KEY_COLUMNS,
+  none: 'No key waits or is held.',
+})
+
 export const ORDER_COMMANDS: readonly Command[] = [
-  newestCommand({
-    name: 'destinations order',
-    summary: 'List the keys of an ordered destination that wait or are held, oldest first',
-    arguments: [DESTINATION_ARGUMENT],
-    path: async (call) => `${await destinationPath(call)}/order`,
-    columns: KEY_COLUMNS,
-    none: 'No key waits or is held.',
-  }),
+  {
+    ...LIST,
+    async run(call) {
+      await LIST.run(call)
+      if (call.json) return
+      const { waitingKeys, waitingMessages, heldKeys, keylessMessages } = await call.api.get(await orderPath(call), { limit: 1 })
+      call.out.remark(`Waiting keys: ${cell(waitingKeys)}. Held keys: ${cell(heldKeys)}. Messages behind them: ${cell(waitingMessages)}.`)
+      call.out.remark(`Messages without a key in the last 24 hours: ${cell(keylessMessages)}.`)
+    },
+  },
   {
     name: 'order skip',
     summary: 'Skip the message that a key waits for, or release a held key, so that the next message is sent',

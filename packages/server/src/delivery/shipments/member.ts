@@ -14,8 +14,8 @@ export class PartContent implements Sendable {
   /** The shipment that the messages were accepted with. Together with the index it is the delivery id. */
   readonly origin: RowId
   readonly body: SegmentBody
-  /** The messages to be sent. */
-  readonly indexes: readonly number[]
+  /** The messages to be sent. More may be added before a sender gets them. */
+  indexes: readonly number[]
   loaded: Sendable['loaded'] = null
 
   constructor(origin: RowId, body: SegmentBody, indexes: readonly number[]) {

@@ -2,8 +2,10 @@
 
 import type { OrderKey } from '../../model/order/order-key.ts'
 import type { SegmentBody } from '../../store/port/stored-messages.ts'
-import type { AttemptRecord, FinalState, HeldKey, RequestRecord, RowId, Shipment } from '../../store/store.ts'
+import type { AttemptRecord, FinalState, HeldKey, Part, RequestRecord, RowId, Shipment } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
+import type { Member } from './member.ts'
+import { byPart } from './unit.ts'
 
 /** The tables of a load in the records of all its parts but the first. */
 const MAX_TABLES = 20
@@ -23,7 +25,11 @@ export interface PartRecord {
   /** Messages that the store could not read. */
   unreadable: number[]
   /** By index, if the messages are delivered in order. */
-  keys?: ReadonlyMap<number, OrderKey> | undefined
+  keys?: Map<number, OrderKey>
+}
+
+export function newRecord(shipment: Shipment, origin: RowId, segment: RowId, body: SegmentBody | undefined): PartRecord {
+  return { shipment, body, origin, segment, requests: [], delivered: [], ended: new Map(), purged: [], unreadable: [] }
 }
 
 export interface UnitOutcome {
@@ -32,6 +38,15 @@ export interface UnitOutcome {
   outcome: Outcome
   /** The version of the destination's content. */
   version: number
+}
+
+/** The messages by part. */
+export function partsOf(records: readonly PartRecord[], members: readonly Member[]): Part[] {
+  return byPart(members).map(([part, indexes]) => {
+    const { origin, segment, keys } = records[part] as PartRecord
+    if (keys === undefined) return { origin, segment, indexes }
+    return { origin, segment, indexes, keys: indexes.map((index) => keys.get(index) as OrderKey) }
+  })
 }
 
 /** A message that the settings exclude did not fail. */

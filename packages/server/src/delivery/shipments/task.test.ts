@@ -6,6 +6,7 @@ import { bodyOf, claimedOf, contentOf, destination, HOUR_MS, items, NOW_MS, resu
 import { deletedAt, endedIds, idsOf, jsonOf, memberIds, settle } from '../fixtures/tasks.ts'
 import type { Unsent } from '../link/protocol.ts'
 import { expiry } from './expiry.ts'
+import type { KeyOrder, OrderedMember } from './member.ts'
 import { Task } from './task.ts'
 import { deliveryIdOf, traceOf, type Unit } from './unit.ts'
 
@@ -48,6 +49,45 @@ test('a shipment is sent message by message, and deliveries are recorded with th
   const [record] = records
   assert.deepEqual(record?.finals, [{ state: 'delivered', reason: null, indexes: [0, 1] }])
   assert.deepEqual([record?.attempt, record?.requests.map(({ indexes }) => indexes)], [1, [[0], [1]]])
+})
+
+test('ordered shipments of one request are given to the sender once and have one record, and each ends with its own messages', () => {
+  const body = bodyOf(contentOf(items(4)))
+  const shipmentOf = (id: number, indexes: number[], keys: number[]): ClaimedShipment => {
+    const given = { order: { row: 'fresh' as const, ord: id }, parts: [{ origin: 7, segment: 9, indexes, keys }] }
+    return { ...claimedOf(id, [], given), bodies: new Map([[9, body]]) }
+  }
+  const delivered: number[] = []
+  const nothing = (): void => {}
+  const order: KeyOrder = {
+    delivered: (members) => void delivered.push(...members.map(({ key }) => key)),
+    stopped: nothing,
+    withdrawn: nothing,
+    leave: nothing,
+    returned: nothing,
+  }
+  const task = new Task([shipmentOf(1, [0, 3], [5, 6]), shipmentOf(2, [1, 2], [7, 8])], { type: 'webhook', batch: SINGLE }, 1, order)
+  assert.deepEqual(
+    task.contents.map(({ indexes }) => indexes),
+    [[0, 1, 2, 3]],
+  )
+  const [first, second, third, fourth] = task.waiting
+  const deliver = (member: OrderedMember | undefined): void =>
+    task.finish(task.startTogether([member as OrderedMember], false, NOW_MS), results('success'))
+  for (const member of [first, second, third]) deliver(member)
+  assert.deepEqual(delivered, [5, 6, 7])
+  const early = task.settlement(destination, NOW_MS, NOW_MS, () => 0.5)
+  assert.deepEqual(
+    [early.done.map(({ id }) => id), early.kept.map(({ shipment, parts }) => [shipment.id, parts[0]?.indexes])],
+    [[1], [[2, [2]]]],
+  )
+  assert.deepEqual(
+    early.records.map(({ origin, finals, requests }) => [origin, finals.map(({ indexes }) => indexes), requests.length]),
+    [[7, [[0, 3, 1]], 3]],
+  )
+  deliver(fourth)
+  const late = settle(task)
+  assert.deepEqual([late.done.map(({ id }) => id), late.kept, late.records[0]?.finals[0]?.indexes], [[2], [], [2]])
 })
 
 test('a task that was not started is released unchanged instead of settled', () => {

@@ -28,9 +28,10 @@ import { type Ran, type Rejected, rejectionOutcome } from '../link/outcome.ts'
 import type { Unsent } from '../link/protocol.ts'
 import { DeadLetterBuilder, type DeadLetterSettings } from './dead-letters.ts'
 import { contentsOf, type KeyOrder, Member, OrderedMember, type PartContent } from './member.ts'
-import { end, endOf, holdsOf, type PartRecord, requestRecord, takeRecords, type UnitOutcome } from './part-record.ts'
+import { end, endOf, holdsOf, newRecord, type PartRecord, partsOf, requestRecord, takeRecords, type UnitOutcome } from './part-record.ts'
 import { combineRetries, type PendingRetry } from './pending-retry.ts'
 import { type Combined, combine, nextRetry } from './retry-policy.ts'
+import { SharedParts } from './shared-parts.ts'
 import { StoppedKeys } from './stopped-keys.ts'
 import { byPart, byShipment, splitIntoBatches, type Unit, unitOf } from './unit.ts'
 
@@ -55,6 +56,7 @@ export class Task {
   /** The shipments as stored: without deliveries that were recorded as ended. */
   #shipments: readonly HeldShipment[]
   readonly #records: PartRecord[] = []
+  readonly #shared: SharedParts | null
   #retries: PendingRetry[] = []
   readonly #unstarted: Unit[] = []
   /** The units in flight that no URL has accepted yet. */
@@ -87,6 +89,7 @@ export class Task {
   ) {
     this.#kind = KINDS[type]
     this.#order = order
+    this.#shared = order === null ? null : new SharedParts()
     this.stops = new StoppedKeys(order)
     this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)
@@ -402,13 +405,14 @@ export class Task {
     const members: Member[] = []
     for (const { origin, segment, indexes, keys } of shipment.parts) {
       const body = bodies.get(segment)
-      const ended: PartRecord['ended'] = new Map()
       if (body?.about.sourceId === SYSTEM_SOURCE) this.#system = (this.#system ?? new Set()).add(origin)
-      const record: PartRecord = { shipment, body, origin, segment, requests: [], delivered: [], ended, purged: [], unreadable: [] }
-      if (keys !== undefined) record.keys = new Map(indexes.map((index, at) => [index, keys[at] as OrderKey]))
-      const part = this.#records.push(record) - 1
+      const shared = this.#shared?.find(shipment, origin, segment, body)
+      const record = shared?.record ?? newRecord(shipment, origin, segment, body)
+      const part = shared?.part ?? this.#records.push(record) - 1
+      if (keys !== undefined) for (const [at, index] of indexes.entries()) (record.keys ??= new Map()).set(index, keys[at] as OrderKey)
       const known = reads ? body?.content : body?.parsed
-      const contents = body === undefined ? [] : contentsOf(origin, body, indexes, reads ? 1 : senders)
+      const contents = shared?.contents ?? (body === undefined ? [] : contentsOf(origin, body, indexes, reads ? 1 : senders))
+      shared?.add(indexes)
       const before = members.length
       for (let at = 0; at < indexes.length; at++) {
         const index = indexes[at] as number
@@ -419,7 +423,9 @@ export class Task {
         else if (record.keys === undefined) members.push(new Member(shipment, part, content, index))
         else members.push(new OrderedMember(shipment, part, content, index, record.keys.get(index) as OrderKey, this))
       }
-      if (members.length > before) this.contents.push(...contents)
+      if (members.length === before || shared !== undefined) continue
+      this.contents.push(...contents)
+      this.#shared?.set(part, record, contents)
     }
     return members
   }
@@ -437,10 +443,6 @@ export class Task {
   }
 
   #partsOf(members: readonly Member[]): Part[] {
-    return byPart(members).map(([part, indexes]) => {
-      const { origin, segment, keys } = this.#records[part] as PartRecord
-      if (keys === undefined) return { origin, segment, indexes }
-      return { origin, segment, indexes, keys: indexes.map((index) => keys.get(index) as OrderKey) }
-    })
+    return partsOf(this.#records, members)
   }
 }

@@ -40,7 +40,8 @@ export function handToDelivery(
       bytes,
     )
   }
-  for (const destinationId of unclaimed) consumer.wake(destinationId)
+  // An ordered destination may have a shipment for each partition.
+  for (const destinationId of new Set(unclaimed)) consumer.wake(destinationId)
 }
 
 /** Releases the memory that delivery has reserved for shipments that were not stored. */

@@ -3,7 +3,7 @@
 // Invariant: one claim at a time; what is claimed is in a task, and in the queue of its key, before the next claim begins.
 
 import { kindOf } from '../../../destinations/kinds.ts'
-import type { BatchSettings, ClaimedShipment, DeliveryStore, Destination, Settlement, Shipment } from '../../../store/store.ts'
+import type { BatchSettings, ClaimedShipment, DeliveryStore, Destination, Part, RowId, Settlement, Shipment } from '../../../store/store.ts'
 import type { Clock } from '../../../timing/clock.ts'
 import { monotonicMs } from '../../../timing/monotonic.ts'
 import type { CancelTimer, SetTimer } from '../../../timing/timers.ts'
@@ -11,7 +11,7 @@ import type { HeldShipments } from '../../recording/held-shipments.ts'
 import type { Memory } from '../../recording/memory.ts'
 import type { KeyOrder, Member, OrderedMember } from '../../shipments/member.ts'
 import { Task } from '../../shipments/task.ts'
-import { splitIntoBatches, type Unit } from '../../shipments/unit.ts'
+import { byShipment, splitIntoBatches, type Unit } from '../../shipments/unit.ts'
 import { KeyQueues } from './key-queues.ts'
 
 export interface OrderedWaitingDeps {
@@ -158,10 +158,14 @@ export class OrderedWaiting implements KeyOrder {
     const { batch } = destination()
     for (const group of groupsOf(shipments, batch.size)) {
       const task = new Task(group, destination(), 1, this)
-      const isHead = group[0]?.shipment.order?.row === 'head'
-      for (const member of task.waiting) if (!this.#queues.add(member, isHead)) task.leave(member)
       if (batch.size > 1) this.#tasks.add(task)
       tasks.push(task)
+    }
+    // In the order of the claim, which the shipments of several tasks may share.
+    const members = byShipment(tasks.flatMap((task) => [...task.waiting])) as Map<RowId, OrderedMember[]>
+    for (const { shipment } of shipments) {
+      const isHead = shipment.order?.row === 'head'
+      for (const member of members.get(shipment.id) ?? []) if (!this.#queues.add(member, isHead)) member.task.leave(member)
     }
     this.#queues.claimEnded()
     for (const task of tasks) held.add(task)
@@ -281,8 +285,33 @@ export class OrderedWaiting implements KeyOrder {
   }
 }
 
-/** Heads are tasks of their own. With batches, other shipments share a task with as many as fit into one. */
+/**
+ * Heads are tasks of their own. With batches, other shipments share a task with as many as fit into one. Otherwise the new messages of one request share
+ * a task, although each partition has a shipment: they are parsed once, and recorded together.
+ */
 function groupsOf(shipments: readonly ClaimedShipment[], size: number): ClaimedShipment[][] {
+  return size === 1 ? groupsByOrigin(shipments) : groupsBySize(shipments, size)
+}
+
+function groupsByOrigin(shipments: readonly ClaimedShipment[]): ClaimedShipment[][] {
+  const groups: ClaimedShipment[][] = []
+  const byOrigin = new Map<RowId, ClaimedShipment[]>()
+  for (const claimed of shipments) {
+    const { order, parts } = claimed.shipment
+    const origin = order?.row === 'fresh' && parts.length === 1 ? (parts[0] as Part).origin : undefined
+    const group = origin === undefined ? undefined : byOrigin.get(origin)
+    if (group !== undefined) {
+      group.push(claimed)
+      continue
+    }
+    const added = [claimed]
+    groups.push(added)
+    if (origin !== undefined) byOrigin.set(origin, added)
+  }
+  return groups
+}
+
+function groupsBySize(shipments: readonly ClaimedShipment[], size: number): ClaimedShipment[][] {
   const groups: ClaimedShipment[][] = []
   let room = 0
   for (const claimed of shipments) {
@@ -290,7 +319,7 @@ function groupsOf(shipments: readonly ClaimedShipment[], size: number): ClaimedS
     const isHead = claimed.shipment.order?.row === 'head'
     if (isHead || count > room) {
       groups.push([claimed])
-      room = isHead || size === 1 ? 0 : size - count
+      room = isHead ? 0 : size - count
     } else {
       groups.at(-1)?.push(claimed)
       room -= count

@@ -119,6 +119,26 @@ export function ordering({ store, reopen }: StoreFixture): void {
     assert.deepEqual(names(await claimOrdered(store(), destinationId)), [])
   })
 
+  test('ordered messages of one request share an origin, although each partition has a shipment', async () => {
+    const { sourceId, destinationId } = await newOrdered(store())
+    const sent = Array.from({ length: 40 }, (_, at) => track(`${at}-${randomUUID()}`, { userId: `user${at}` }))
+    const [repeated] = sent as [JsonObject]
+    await accept(store(), sourceId, [...sent, repeated], [destinationId])
+    const { shipments } = await claimOrdered(store(), destinationId)
+    const parts = shipments.flatMap(({ shipment }) => shipment.parts)
+    assert.equal(new Set(parts.map(({ origin }) => origin)).size, 1)
+    assert.deepEqual(
+      parts.flatMap(({ indexes }) => indexes).sort((a, b) => a - b),
+      [...sent.keys()],
+    )
+    await settle(store(), shipments, (name) => (name === '7' ? 'failed' : 'delivered'))
+    assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 40, delivered: 39, failed: 1 }))
+    const message = await store().history.message(sent[7]?.['messageId'] as string)
+    assert.equal(message?.deliveries.length, 1)
+    const found = await store().history.delivery(message.deliveries[0]?.id as string)
+    assert.deepEqual([found?.destinationId, found?.state], [destinationId, 'failed'])
+  })
+
   test('ordered messages are not handed over in memory', async () => {
     const { sourceId, destinationId } = await newOrdered(store())
     await accept(store(), sourceId, of('a1'), [destinationId])

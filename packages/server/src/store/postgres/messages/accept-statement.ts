@@ -30,6 +30,8 @@ export interface PlannedSegment {
 
 export interface Planned {
   id: string
+  /** The row id in the ids of its deliveries. Shipments of the same destination whose messages are in order share that of the first. */
+  origin: string
   item: Item
   segment: string
   destinationId: string
@@ -72,8 +74,8 @@ const SHIPMENTS = new Columns<Planned>({
   part: ['bigint', ({ partition }) => partition ?? null],
   parts: [
     'text',
-    ({ id, segment, indexes, keys }) =>
-      `[["${id}","${segment}",${indexes === null ? 0 : `[${indexes.join(',')}]`}${keys === undefined ? '' : `,[${keys.join(',')}]`}]]`,
+    ({ origin, segment, indexes, keys }) =>
+      `[["${origin}","${segment}",${indexes === null ? 0 : `[${indexes.join(',')}]`}${keys === undefined ? '' : `,[${keys.join(',')}]`}]]`,
   ],
 })
 

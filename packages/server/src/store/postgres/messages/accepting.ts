@@ -251,6 +251,8 @@ class Group {
     const segment = ids.next()
     const routes: Routes<string> = { s: [] }
     const skips: Skip[] = [...routing.skips]
+    // The ordered messages for a destination are in a shipment for each partition, but share an origin, so they have one route and one attempt.
+    const shared = new Map<string, Routes<string>['s'][number]>()
     for (const [at, { destinationId, indexes, keys, partition }] of item.shipments.entries()) {
       const num = idMap.num('destinations', destinationId)
       // The destination was deleted after the batch was planned.
@@ -264,8 +266,17 @@ class Group {
       const id = ids.next()
       if (own) this.ownedIds.push(id)
       const holder = own ? this.holder : '0'
-      this.#planned.push({ id, item, segment, destinationId, destination: num, indexes, keys, partition, count, own, holder })
-      routes.s.push([num, id, indexes ?? 0, count])
+      const route = keys === undefined ? undefined : shared.get(num)
+      const origin = route?.[1] ?? id
+      this.#planned.push({ id, origin, item, segment, destinationId, destination: num, indexes, keys, partition, count, own, holder })
+      if (route !== undefined) {
+        route[2] = [...(route[2] as readonly number[]), ...(indexes as readonly number[])].sort((a, b) => a - b)
+        route[3] += count
+        continue
+      }
+      const added: Routes<string>['s'][number] = [num, id, indexes ?? 0, count]
+      if (keys !== undefined) shared.set(num, added)
+      routes.s.push(added)
     }
     if (skips.length > 0) routes.k = storedSkips(skips, (destinationId) => idMap.num('destinations', destinationId) ?? '0', '0')
     const source = idMap.num('sources', item.batch.content.sourceId) as string

@@ -318,7 +318,7 @@ export class Settling {
   #values(items: readonly Item[], holder: string, marker: string): Value[] {
     const { ids } = this.#context
     const done = items.flatMap(({ settlement }, ord) => settlement.done.map(({ id, claim }) => ({ id, claim, ord })))
-    const kept = items.flatMap(({ settlement }) => settlement.kept)
+    const kept = items.flatMap(({ settlement }) => changedOf(settlement))
     const rest = items.flatMap(({ settlement, destination }) =>
       settlement.remaining.map((draft) => ({ id: ids.next(), destination, draft, bytes: this.#bytesOf(settlement, draft) })),
     )
@@ -356,6 +356,15 @@ export class Settling {
     }
     return bytes
   }
+}
+
+/**
+ * The shipments whose rows change. The ordered messages of a request have a shipment for each partition, and many of these are kept as they are. Rows that
+ * do not change need no fence, but the settlement needs one.
+ */
+function changedOf({ done, kept }: Settlement): Settlement['kept'] {
+  const changed = kept.filter((one) => one.shipment.order === undefined || countOf(one) !== countOf(one.shipment))
+  return done.length + changed.length === 0 ? kept : changed
 }
 
 function withoutSkippedItem(item: Item, keys: LockedKeys): Item {
