@@ -71,7 +71,7 @@ test('a source shows its warnings, and pending deliveries show why their last at
   await warnings.getByText('timestamp_invalid').waitFor()
   await warnings.getByText('1 message', { exact: true }).waitFor()
   await tab.visit('/deliveries?state=pending&view=list')
-  await page.getByRole('table', { name: 'Deliveries' }).getByText('connection_refused').waitFor()
+  await page.getByRole('table', { name: 'Deliveries' }).getByText('The receiver refused the connection.').waitFor()
   await page.getByRole('link', { name: 'Tested' }).first().click()
   await page
     .getByRole('status', { name: 'State of the delivery' })

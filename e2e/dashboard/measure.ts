@@ -2,8 +2,13 @@
 // destinations. Not a test: the times depend on the machine.
 //
 //   npm run bench:dashboard                                         100 destinations, 2,000 messages
-//   npm run bench:dashboard -- --destinations 500 --messages 1000000
+//   npm run bench:dashboard -- --destinations 500 --stored 10000000
+//
+// `--messages` are sent by the client and delivered. `--stored` are sent in large requests to a source without destinations first, which is much faster.
 
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
 import {
@@ -14,16 +19,23 @@ import {
   packFortnight,
 } from '../../packages/server/src/store/history/packing/packed-stats.ts'
 import { latencyBucket, latencyName, PENDING, type StatCounts } from '../../packages/server/src/store/port/stat-counts.ts'
+import type { Service } from '../system/service.ts'
 import { startBrowser, type Tab } from './browser.ts'
 import { end, shopTraffic, startScene } from './scene.ts'
 
 const { values } = parseArgs({
-  options: { destinations: { type: 'string', default: '100' }, messages: { type: 'string', default: '2000' } },
+  options: {
+    destinations: { type: 'string', default: '100' },
+    messages: { type: 'string', default: '2000' },
+    stored: { type: 'string', default: '0' },
+  },
 })
 const HOUR_MS = 3_600_000
 const HOURS = 90 * 24
 const MEASURED_DESTINATIONS = 20
 const RUNS = 3
+const PER_REQUEST = 1_000
+const CONNECTIONS = 4
 
 /** Milliseconds from the navigation to a page without anything that is loading. */
 const READY = (path: string): string => `new Promise((resolve) => {
@@ -91,6 +103,29 @@ function bytesOf90Days(): number {
   return (pages * 4_096 * 500) / MEASURED_DESTINATIONS
 }
 
+/** Stores messages of a source without destinations. */
+async function store({ url, api }: Service, messages: number): Promise<void> {
+  const { writeKeys } = await api<{ writeKeys: string[] }>('/sources', { method: 'POST', body: { name: 'Archive' } })
+  const headers = { authorization: `Basic ${btoa(`${writeKeys[0]}:`)}`, 'content-type': 'application/json' }
+  let next = 0
+  const send = async (): Promise<void> => {
+    while (next < messages) {
+      const first = next
+      next += PER_REQUEST
+      const calls = Array.from({ length: Math.min(PER_REQUEST, messages - first) }, (_, at) => {
+        const nth = first + at
+        return `{"type":"track","event":"${EVENTS[nth % EVENTS.length]}","messageId":"stored-${nth}","userId":"u-${nth % 99_991}","properties":{"total":${nth % 977},"plan":"${nth % 3 === 0 ? 'pro' : 'free'}"}}`
+      })
+      const answer = await fetch(`${url}/v1/batch`, { method: 'POST', headers, body: `{"batch":[${calls.join(',')}]}` })
+      if (!answer.ok) throw new Error(`filling: ${answer.status} ${await answer.text()}`)
+      await answer.body?.cancel()
+    }
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, send))
+}
+
+const EVENTS = ['Product Viewed', 'Product Added', 'Order Completed', 'Signed Up']
+
 async function readyAfter(tab: Tab, path: string): Promise<number[]> {
   const times: number[] = []
   for (let run = 0; run <= RUNS; run++) {
@@ -105,7 +140,9 @@ async function readyAfter(tab: Tab, path: string): Promise<number[]> {
 console.log(
   `90 days of hourly counts of 500 destinations: ${(bytesOf90Days() / 1e6).toFixed(1)} MB (measured with ${MEASURED_DESTINATIONS})`,
 )
-const scene = await startScene()
+// On a disk, because ten million messages would take gigabytes of memory.
+const folder = values.stored === '0' ? undefined : mkdtempSync(join(tmpdir(), 'switchyard-pages-'))
+const scene = await startScene(folder === undefined ? {} : { folder })
 const browser = await startBrowser()
 try {
   const { service, receivers } = scene
@@ -117,11 +154,16 @@ try {
       sourceIds,
       filter: { types: { allow: ['alias'] } },
     })
+  const startedAt = performance.now()
+  await store(service, Number(values.stored))
+  if (values.stored !== '0') console.log(`Stored ${values.stored} messages in ${Math.round((performance.now() - startedAt) / 1_000)} s`)
   await shopTraffic(service, Number(values.messages))
   const tab = await browser.open(service)
   await tab.visit('/')
   console.log(`First load of the overview: ${await tab.page.evaluate<string>(PAINTS)}`)
-  console.log(`\nReady after, with ${values.destinations} destinations and ${values.messages} messages (median of ${RUNS}, code loaded):`)
+  console.log(
+    `\nReady after, with ${values.destinations} destinations and ${Number(values.messages) + Number(values.stored)} messages (median of ${RUNS}, code loaded):`,
+  )
   for (const [pattern, path] of Object.entries(scene.views)) {
     const times = await readyAfter(tab, path)
     console.log(`${String(Math.round(times[Math.floor(times.length / 2)] ?? 0)).padStart(6)} ms  ${pattern}`)
@@ -129,4 +171,5 @@ try {
   tab.problems.length = 0
 } finally {
   await end(browser, scene)
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 }

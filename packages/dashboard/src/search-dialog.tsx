@@ -89,12 +89,14 @@ export default function SearchDialog({ openCount }: { openCount: number }) {
   )
 }
 
+const NONE: readonly never[] = []
+
 function useSearchData(query: string, isOpen: boolean) {
   const { mayEdit } = useSession()
   const [wanted] = useDebouncedValue(query.trim(), 150)
   const options = { query: { limit: 1_000 }, enabled: isOpen }
   const { rows: sources } = useWholeList('GET /api/sources', options)
-  const { rows: destinations } = useWholeList('GET /api/destinations', options)
+  const destinations = useApi('GET /api/destinations/summary', { enabled: isOpen }).data?.data ?? NONE
   const { rows: plans } = useWholeList('GET /api/plans', options)
   const { data: incidents } = useApi('GET /api/incidents', { query: { state: 'active', limit: 20 }, enabled: isOpen })
   const { data: events } = useApi('GET /api/events', {

@@ -103,6 +103,9 @@ export function usePersistentProblem({ data, error }: { data: unknown; error: Ap
   return last.current?.problem ?? null
 }
 
+/** Queries that show what another one shows, too. */
+const ALSO_STALE: { readonly [Op in Getting]?: readonly Getting[] } = { 'GET /api/destinations': ['GET /api/destinations/summary'] }
+
 type Changing = Exclude<Operation, Getting>
 
 /** A call that changes something. Afterwards the cached queries of the given operations are refreshed. */
@@ -110,7 +113,10 @@ export function useChange<Op extends Changing>(operation: Op, ...stale: Getting[
   const client = useQueryClient()
   return useMutation<Answer<Op>, ApiProblem, CallOptions<Op>>({
     mutationFn: (options) => (call as (op: Op, options: unknown) => Promise<Answer<Op>>)(operation, options),
-    onSuccess: () => Promise.all(stale.map((each) => client.invalidateQueries({ queryKey: [each] }))).then(() => undefined),
+    onSuccess: () =>
+      Promise.all(
+        [...stale, ...stale.flatMap((each) => ALSO_STALE[each] ?? [])].map((each) => client.invalidateQueries({ queryKey: [each] })),
+      ).then(() => undefined),
   })
 }
 

@@ -14,7 +14,7 @@ const ALL = { limit: 1_000 }
 
 export function useNames(): Names {
   const sources = useApi('GET /api/sources', { query: ALL })
-  const destinations = useApi('GET /api/destinations', { query: ALL })
+  const destinations = useApi('GET /api/destinations/summary', {})
   return useMemo(
     () => ({
       sources: new Map((sources.data?.data ?? []).map(({ id, name }) => [id, name])),

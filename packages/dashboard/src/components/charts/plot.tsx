@@ -23,6 +23,8 @@ const LEFT = 46
 const TOP = 10
 const BOTTOM = 20
 const LABEL_WIDTH = 78
+/** A label needs this much to the end of the plot. */
+const LAST_LABEL_WIDTH = 62
 
 export function Plot(props: TimeChartProps) {
   const { ref, width } = useElementSize<HTMLDivElement>()
@@ -122,11 +124,13 @@ function Drawn(props: TimeChartProps & { width: number }) {
             </text>
           </g>
         ))}
-        {labelled(slots.length, plotWidth, LABEL_WIDTH).map((at) => (
-          <text key={at} className={css['tick']} x={LEFT + at * barWidth} y={HEIGHT - 4}>
-            {tickText((slots[at] as { at: string }).at, spanMs)}
-          </text>
-        ))}
+        {labelled(slots.length, plotWidth, LABEL_WIDTH)
+          .filter((at) => (slots.length - at) * barWidth >= LAST_LABEL_WIDTH)
+          .map((at) => (
+            <text key={at} className={css['tick']} x={LEFT + at * barWidth} y={HEIGHT - 4}>
+              {tickText((slots[at] as { at: string }).at, spanMs)}
+            </text>
+          ))}
         {heat !== undefined && <Heat heat={heat} xOf={(at) => LEFT + at * barWidth} yOf={yOf} barWidth={barWidth} />}
         <Stacks bars={bars} yOf={yOf} barWidth={barWidth} />
         {lines.map(({ label, color, values }) => (

@@ -3,7 +3,7 @@
 
 import { NumberInput, Paper, Select, SimpleGrid, Stack, TagsInput, TextInput } from '@mantine/core'
 import { useElementSize } from '@mantine/hooks'
-import { useList } from '../../api/queries.ts'
+import { useApi } from '../../api/queries.ts'
 import { SmallNote, Strong } from '../../components/styled.tsx'
 import { duration } from '../../text/format.ts'
 import { type Draft, newDraft, retryTimesOf } from './draft.ts'
@@ -69,8 +69,8 @@ export function RetryFields({ draft, state, id }: RetryProps) {
 }
 
 function DeadLetterField({ draft: { deadLetter }, state, id }: RetryProps) {
-  const destinations = useList('GET /api/destinations', { query: { limit: 1_000 } })
-  const others = destinations.rows.filter((each) => each.id !== id).map((each) => ({ value: each.id, label: each.name }))
+  const destinations = useApi('GET /api/destinations/summary', {})
+  const others = (destinations.data?.data ?? []).filter((each) => each.id !== id).map((each) => ({ value: each.id, label: each.name }))
   const isListed = deadLetter === null || others.some(({ value }) => value === deadLetter)
   return (
     <Select
@@ -80,7 +80,7 @@ function DeadLetterField({ draft: { deadLetter }, state, id }: RetryProps) {
       data={isListed ? others : [...others, { value: deadLetter, label: deadLetter }]}
       value={deadLetter}
       onChange={(value) => state.set({ deadLetter: value }, 'deadLetter')}
-      error={state.problem('deadLetter') ?? (destinations.problem ? `Could not load destinations: ${destinations.problem.message}` : null)}
+      error={state.problem('deadLetter') ?? (destinations.error ? `Could not load destinations: ${destinations.error.message}` : null)}
       readOnly={state.isReadOnly}
       clearable={!state.isReadOnly}
       clearButtonProps={{ 'aria-label': 'No dead-letter destination' }}

@@ -23,12 +23,12 @@ export default function AlertsPage() {
             label: 'Incidents',
             panel: (
               <>
+                <Incidents />
                 {!hasReceivers && (
                   <Section title="Where should alerts go?">
                     <AlertReceivers />
                   </Section>
                 )}
-                <Incidents />
               </>
             ),
           },

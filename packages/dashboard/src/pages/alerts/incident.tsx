@@ -47,9 +47,9 @@ function Details({ incident }: { incident: IncidentDetail }) {
       >
         <Facts
           facts={[
+            ...(cause === null ? [] : [['Cause', <LongStrong key="cause">{cause}</LongStrong>] as const]),
             ['State', <IncidentState key="state" incident={incident} />],
             ['Severity', SEVERITY_LOOKS[incident.severity].word],
-            ...(cause === null ? [] : [['Cause', <LongStrong key="cause">{cause}</LongStrong>] as const]),
             ...(acknowledged === null ? [] : [['Acknowledged', acknowledgedText(acknowledged)] as const]),
             ['Began', <Time key="since" at={incident.since} relative="with clock" />],
             [incident.state === 'open' ? 'Duration so far' : 'Duration', lasted(incident, Date.now())],

@@ -88,7 +88,7 @@ function NewDeletion({ opened, onClose }: { opened: boolean; onClose: () => void
 }
 
 function DeletionEffects({ request: { userIds, sourceIds, suppress } }: { request: UserRequest }) {
-  const destinations = useApi('GET /api/destinations', { query: { limit: 1_000 } })
+  const destinations = useApi('GET /api/destinations/summary', {})
   const names = useNames()
   const notified = destinations.data === undefined ? null : notifiedDestinations(destinations.data.data, sourceIds)
   const sourcesText = sourceIds === null ? 'all sources' : joinNames(sourceIds.map((id) => names.sources.get(id) ?? id))

@@ -1,6 +1,6 @@
 // The list of deliveries, a page of rows at a time. The cursor of a page is in the address, so a page is found again after a look at a delivery.
 
-import { Checkbox, Group, Text } from '@mantine/core'
+import { Checkbox, Group } from '@mantine/core'
 import { type KeyboardEvent, type MouseEvent, useEffect, useRef } from 'react'
 import type { Schemas } from '../../api/client.ts'
 import { useApi, usePersistentProblem } from '../../api/queries.ts'
@@ -101,6 +101,7 @@ interface RowsProps extends Pick<DeliveryListProps, 'nameOf' | 'selection' | 'on
 function Rows({ rows, nameOf, selection, onSelect }: RowsProps) {
   const isNarrow = useIsNarrow()
   const { select, step } = useSteps(rows, onSelect)
+  const failureOf = useFailures(rows)
   return (
     <div role="table" aria-label="Deliveries" aria-rowcount={rows.length + 1}>
       <Head ids={rows.map(({ id }) => id)} isNarrow={isNarrow} selection={selection} onSelect={onSelect} />
@@ -113,12 +114,27 @@ function Rows({ rows, nameOf, selection, onSelect }: RowsProps) {
             className={styles.row}
             data-selected={selection.has(row.id) ? true : undefined}
           >
-            <Cells row={row} index={index} nameOf={nameOf} isSelected={selection.has(row.id)} onSelect={select} onStep={step} />
+            <Cells
+              row={row}
+              index={index}
+              nameOf={nameOf}
+              failure={failureOf(row.destinationId)}
+              isSelected={selection.has(row.id)}
+              onSelect={select}
+              onStep={step}
+            />
           </div>
         ))}
       </div>
     </div>
   )
+}
+
+/** Asked only if a delivery waits that was not attempted. */
+function useFailures(rows: readonly Delivery[]) {
+  const isAsked = rows.some(({ state, attemptCount }) => state === 'pending' && attemptCount === 0)
+  const health = useApi('GET /api/destinations/health', { everyMs: 10_000, enabled: isAsked })
+  return (id: string): string | null => health.data?.data.find(({ destinationId }) => destinationId === id)?.failure?.error ?? null
 }
 
 /** Selects single rows or ranges, and moves between rows with the arrow keys. */
@@ -181,15 +197,18 @@ interface CellsProps {
   row: Delivery
   index: number
   nameOf: (id: string) => string
+  /** Why the latest attempt to its destination failed. It says why a delivery waits that was not attempted. */
+  failure: string | null
   isSelected: boolean
   onSelect: (index: number, isOn: boolean, isRange: boolean) => void
   onStep: (event: KeyboardEvent, index: number) => void
 }
 
-function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps) {
+function Cells({ row, index, nameOf, failure, isSelected, onSelect, onStep }: CellsProps) {
   const { id, destinationId, state, attemptCount, replay, replayedBy, nextAttemptAt, settledAt } = row
   // A pending delivery has no reason of its own: the one of its last attempt says why it is still pending.
   const reason = row.reason ?? row.lastReason
+  const cause = reason === null ? (state === 'pending' ? failure : null) : reasonSentence(reason)
   const title = row.event ?? row.type ?? 'Deleted message'
   const user = row.userId ?? row.anonymousId
   const destination = nameOf(destinationId)
@@ -216,12 +235,12 @@ function Cells({ row, index, nameOf, isSelected, onSelect, onStep }: CellsProps)
       <div role="cell" className={styles.state}>
         <StateBadge state={state} />
       </div>
-      <div role="cell" className={`${styles.cell} ${styles.reason}`} title={reason === null ? undefined : reasonSentence(reason)}>
-        {reason !== null && (
-          <Text span size="sm" ff="monospace">
-            {reason}
-          </Text>
-        )}
+      <div
+        role="cell"
+        className={`${styles.cell} ${styles.reason}`}
+        title={cause === null ? undefined : reason === null ? cause : `${cause} (${reason})`}
+      >
+        {cause}
         {replay && <SmallNote span> replay</SmallNote>}
         {replayedBy !== null && (
           <>

@@ -22,7 +22,7 @@ export function usePipeline(filter: Filter, most: number): PipelineState {
   const nowMs = useNow(10_000)
   const sources = useApi('GET /api/sources', { query: ALL, everyMs: 60_000 })
   const plans = useApi('GET /api/plans', { query: ALL, everyMs: 60_000 })
-  const destinations = useApi('GET /api/destinations', { query: ALL, everyMs: 30_000 })
+  const destinations = useApi('GET /api/destinations/summary', { everyMs: 30_000 })
   const health = useApi('GET /api/destinations/health', { everyMs: 10_000 })
   const totals = useApi('GET /api/stats/totals', { everyMs: 10_000 })
   const query = { from: new Date((Math.floor(nowMs / MINUTE_MS) - MINUTES) * MINUTE_MS).toISOString(), step: '1m' } as const

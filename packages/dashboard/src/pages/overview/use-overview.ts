@@ -9,8 +9,6 @@ import { useActiveIncidents } from '../../incidents/use-incidents.ts'
 import { useSession } from '../../session/session.tsx'
 
 const REFRESH_MS = 10_000
-/** The largest page that the API returns. */
-const ALL = { limit: 1_000 }
 /** A smaller difference from the service's clock is ignored: correcting it would change the query, and miss the cache, with every response. */
 const WRONG_CLOCK_MS = 60_000
 
@@ -26,7 +24,7 @@ export function useOverview(period: Period) {
   const { dataSince } = useSession()
   const nodes = useApi('GET /api/nodes', { everyMs: REFRESH_MS })
   const nowMs = useServiceNow(nodes.data?.data, nodes.dataUpdatedAt)
-  const destinations = useApi('GET /api/destinations', { query: ALL, everyMs: 30_000 })
+  const destinations = useApi('GET /api/destinations/summary', { everyMs: 30_000 })
   const totals = useApi('GET /api/stats/totals', { everyMs: REFRESH_MS })
   const ledger = useApi('GET /api/ledger', { query: {}, everyMs: REFRESH_MS })
   const incidents = useActiveIncidents()

@@ -152,7 +152,7 @@ function Volumes({ id }: { id: string }) {
 }
 
 function Destinations({ id, mayEdit }: { id: string; mayEdit: boolean }) {
-  const destinations = useApi('GET /api/destinations', { query: ALL, everyMs: 30_000 })
+  const destinations = useApi('GET /api/destinations/summary', { everyMs: 30_000 })
   return (
     <Loaded query={destinations} lines={3}>
       {({ data }) => {
@@ -175,7 +175,7 @@ function Destinations({ id, mayEdit }: { id: string; mayEdit: boolean }) {
           <FirstRows rows={connected} first={FIRST_SHOWN}>
             {(shown) => (
               <Stack component="ul" gap="xs" p={0} m={0} style={{ listStyle: 'none' }} aria-label="Connected destinations">
-                {shown.map(({ id: destinationId, name, enabled, paused, filter }) => (
+                {shown.map(({ id: destinationId, name, enabled, paused, filtered }) => (
                   <Group key={destinationId} component="li" gap="xs">
                     <Anchor
                       component={Link}
@@ -186,7 +186,7 @@ function Destinations({ id, mayEdit }: { id: string; mayEdit: boolean }) {
                       {name}
                     </Anchor>
                     {(!enabled || paused) && <SmallTag color="gray">{holdOf({ enabled, paused })}</SmallTag>}
-                    {isFiltered(filter) && <SmallNote span>filtered</SmallNote>}
+                    {filtered && <SmallNote span>filtered</SmallNote>}
                   </Group>
                 ))}
               </Stack>
@@ -196,10 +196,6 @@ function Destinations({ id, mayEdit }: { id: string; mayEdit: boolean }) {
       }}
     </Loaded>
   )
-}
-
-function isFiltered({ types, events }: Schemas['Destination']['filter']): boolean {
-  return [types?.allow, types?.deny, events?.allow, events?.deny].some((list) => list !== undefined && list.length > 0)
 }
 
 function OAuth({ source: { id, name, requireOAuth }, isAdmin }: { source: Source; isAdmin: boolean }) {
@@ -286,7 +282,7 @@ function Actions({ source: { id, name, enabled, writeKeys } }: { source: Source 
   const [, navigate] = useLocation()
   const change = useChange('PATCH /api/sources/{id}', ...STALE)
   const remove = useChange('DELETE /api/sources/{id}', 'GET /api/sources', 'GET /api/destinations')
-  const destinations = useApi('GET /api/destinations', { query: ALL })
+  const destinations = useApi('GET /api/destinations/summary', {})
   const connected = destinations.data?.data.filter(({ sourceIds }) => sourceIds.includes(id))
   const asked = params.get('do')
   const ask = (what: string | null): void => changeAddress({ do: what }, { replace: true })

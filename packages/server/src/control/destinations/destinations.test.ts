@@ -385,6 +385,25 @@ test('health combines the state of delivery with the counts of the store', async
   )
 })
 
+test('all destinations are listed in short', async (t) => {
+  const { call } = await startControl(t)
+  const { body: hook } = await call('POST', '/api/destinations', HOOK)
+  const filters = [{ filter: { types: { deny: ['page'] } } }, { subscribe: 'type = "track"' }]
+  for (const [at, each] of filters.entries())
+    await call('POST', '/api/destinations', { ...HOOK, ...each, name: `Filtered ${at}`, urls: [`https://example.com/${at}`] })
+  await call('PATCH', `/api/destinations/${hook.id}`, { paused: true })
+  const { body } = await call('GET', '/api/destinations/summary')
+  const { id, name, enabled, sourceIds } = hook
+  assert.deepEqual(body.data[0], { id, name, enabled, paused: true, filtered: false, sourceIds })
+  assert.deepEqual(
+    body.data.slice(1).map((each: { name: string; filtered: boolean }) => [each.name, each.filtered]),
+    [
+      ['Filtered 0', true],
+      ['Filtered 1', true],
+    ],
+  )
+})
+
 test('pending deliveries are retried now, unless the destination sends nothing', async (t) => {
   const asked: string[] = []
   const { call } = await startControl(t, { delivery: { ...STILL, retryNow: (id) => asked.push(id) === 1 } })

@@ -48,6 +48,7 @@ import { checkDuplicate, DESTINATION_QUERY } from './duplicates.ts'
 import { definitionToUse, installedDefinition } from './integration-definition.ts'
 import { checkedSettings, patchedSettings } from './patched-settings.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
+import { summaryRoute } from './summaries.ts'
 import { contentToRestore } from './versions.ts'
 
 const TEST = object({ type: withDefault(oneOf(SAMPLE_TYPES, { description: 'The type of the sample message.' }), 'track') })
@@ -187,6 +188,7 @@ export function destinationRoutes(parts: ControlParts): Route[] {
       create: (wanted, audit) => store.resources.createDestination(wanted, audit),
     }),
     allHealthRoute(parts),
+    summaryRoute(parts),
     readRoute(kind),
     updateRoute(kind, {
       description:

@@ -55,12 +55,13 @@ export function checkDestination(
       advice: AUTH_ADVICE[failure.reason],
     }
   const advice = `To see the reason of the last attempt of each delivery, run: switchyard deliveries --destination ${id} --state pending`
-  const last = failure === null ? '' : ` The last attempt failed: ${failure.reason}.`
+  // The cause first: what the circuit breaker does follows from it.
+  const cause = failure === null ? '' : `${failure.error.replace(/\.$/, ';')} `
   if (health !== undefined && health.breaker !== 'closed') {
-    const message = `${name}: the circuit breaker is open, because recent attempts failed. One probe is sent at a time; ${backlog}.${last}`
+    const message = `${name}: ${cause}${backlog}. The circuit breaker is open, because recent attempts failed: one probe is sent at a time.`
     return { state: 'bad', message, advice }
   }
-  if (oldestAtMs !== null && nowMs - oldestAtMs > HOUR_MS) return { state: 'warning', message: `${name}: ${backlog}.${last}`, advice }
+  if (oldestAtMs !== null && nowMs - oldestAtMs > HOUR_MS) return { state: 'warning', message: `${name}: ${cause}${backlog}.`, advice }
   return { state: 'good', message: `${name}: ${backlog}.`, advice: null }
 }
 

@@ -191,6 +191,7 @@ async function detailsOf({ store, clock, delivery }: ControlParts, trail: Messag
     sourceName,
     destination: (id) => destinations.get(id),
     breaker: (id) => delivery.health(id)?.breaker,
+    failure: (id) => delivery.health(id)?.failure?.error ?? null,
     expression: (id) => expressions.get(id) ?? null,
     wallMs: (scheduleMs) => dueMs(clock, scheduleMs),
   }

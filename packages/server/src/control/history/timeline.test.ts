@@ -19,6 +19,7 @@ const ABOUT: TimelineContext = {
       still: { name: 'Still', enabled: true, paused: true },
     })[id],
   breaker: () => 'closed',
+  failure: () => null,
   expression: () => 'type = "page"\n  and name = "Home\u202e"',
   wallMs: (scheduleMs) => scheduleMs,
 }
@@ -262,6 +263,10 @@ test('a pending delivery says what it is waiting for, and comes last', () => {
   assert.equal(
     waits({}, { breaker: () => 'open' }),
     'Waiting for attempt 1 to "Billing". The circuit breaker is open, because recent attempts failed: one probe is sent at a time.',
+  )
+  assert.match(
+    waits({}, { breaker: () => 'open', failure: () => 'The receiver refused the connection.' }) ?? '',
+    /"Billing"\. The receiver refused the connection\. The circuit breaker is open, /,
   )
   assert.equal(waits({ destinationId: 'off' }), 'On hold: "Off" is disabled. The message is sent when the destination is enabled again.')
   assert.equal(waits({ destinationId: 'still' }), 'On hold: "Still" is paused. The message is sent when the destination is resumed.')

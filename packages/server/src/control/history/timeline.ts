@@ -57,6 +57,8 @@ export interface TimelineContext {
   destination: (id: string) => DestinationNow | undefined
   /** Undefined if there was no attempt since the service started. */
   breaker: (destinationId: string) => DestinationHealth['breaker'] | undefined
+  /** Why the latest attempt for any message failed; null if it succeeded, or if it is not known. */
+  failure: (destinationId: string) => string | null
   /** The subscribe expression that applied when the message was received; null if there was none, or if it is not known. */
   expression: (destinationId: string) => string | null
   /** Converts a schedule time, such as dueAtMs, to wall time. */
@@ -296,7 +298,9 @@ function holdOf(
   if (waitingFor !== null) return { reason: waitingFor.isHeld ? 'key_held' : 'key_waiting', sentence: waitsFor(waitingFor, name) }
   const breaker = about.breaker(id)
   if (breaker !== 'open' && breaker !== 'probing') return null
-  return hold('breaker_open', 'The circuit breaker is open, because recent attempts failed: one probe is sent at a time.')
+  const failure = about.failure(id)
+  const cause = failure === null ? '' : `${failure} `
+  return hold('breaker_open', `${cause}The circuit breaker is open, because recent attempts failed: one probe is sent at a time.`)
 }
 
 function waitsFor({ messageId, key, isHeld }: WaitingFor, name: string): string {

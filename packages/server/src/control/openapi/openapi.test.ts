@@ -99,6 +99,7 @@ test('responses of the control API match the document', async (t) => {
     ['GET', `/api/destinations/${destination.id}/health`, '/api/destinations/{id}/health'],
     ['GET', `/api/destinations/${destination.id}/versions`, '/api/destinations/{id}/versions'],
     ['GET', '/api/destinations/health', '/api/destinations/health'],
+    ['GET', '/api/destinations/summary', '/api/destinations/summary'],
     ['GET', '/api/ledger', '/api/ledger'],
     ['GET', '/api/messages', '/api/messages'],
     ['POST', '/api/deletions', '/api/deletions', { userIds: ['u'] }],

@@ -85,6 +85,13 @@ test('a shared destination shows only sources in scope, hides what viewers do no
     const ids = new Set(((await as('GET', list)).body.data as { destinationId: string }[]).map(({ destinationId }) => destinationId))
     assert.ok(ids.has(own.destination) && !ids.has(sharedId), list)
   }
+  const summaries = (await as('GET', '/destinations/summary')).body.data as { id: string; shared?: boolean; sourceIds: string[] }[]
+  const listed = (await as('GET', '/destinations?limit=1000')).body.data as typeof summaries
+  assert.deepEqual(
+    summaries.map(({ id, shared, sourceIds }) => ({ id, shared, sourceIds })),
+    listed.map(({ id, shared, sourceIds }) => ({ id, shared, sourceIds })),
+  )
+  assert.equal(summaries.find(({ id }) => id === sharedId)?.shared, true)
   const deliveries = (await as('GET', `/deliveries?destinationId=${sharedId}`)).body.data as { messageId: string | null }[]
   assert.ok(deliveries.length > 0 && deliveries.every(({ messageId }) => messageId === null || messageId.startsWith('lion')))
   // Another node may have attached the other source a moment ago: the change is judged by what is stored.
