@@ -104,8 +104,8 @@ function bytesOf90Days(): number {
 }
 
 /** Stores messages of a source without destinations. */
-async function store({ url, api }: Service, messages: number): Promise<void> {
-  const { writeKeys } = await api<{ writeKeys: string[] }>('/sources', { method: 'POST', body: { name: 'Archive' } })
+async function store(service: Service, messages: number): Promise<void> {
+  const { writeKeys } = await service.api<{ writeKeys: string[] }>('/sources', { method: 'POST', body: { name: 'Archive' } })
   const headers = { authorization: `Basic ${btoa(`${writeKeys[0]}:`)}`, 'content-type': 'application/json' }
   let next = 0
   const send = async (): Promise<void> => {
@@ -116,7 +116,7 @@ async function store({ url, api }: Service, messages: number): Promise<void> {
         const nth = first + at
         return `{"type":"track","event":"${EVENTS[nth % EVENTS.length]}","messageId":"stored-${nth}","userId":"u-${nth % 99_991}","properties":{"total":${nth % 977},"plan":"${nth % 3 === 0 ? 'pro' : 'free'}"}}`
       })
-      const answer = await fetch(`${url}/v1/batch`, { method: 'POST', headers, body: `{"batch":[${calls.join(',')}]}` })
+      const answer = await fetch(`${service.url}/v1/batch`, { method: 'POST', headers, body: `{"batch":[${calls.join(',')}]}` })
       if (!answer.ok) throw new Error(`filling: ${answer.status} ${await answer.text()}`)
       await answer.body?.cancel()
     }
