@@ -30,8 +30,15 @@ test('only the corrected mappings differ from those of the definitions, in field
       ...consents.flatMap((name) => [`actions-angler-ai: field ${name}`, `actions-angler-ai: preset ${name}`]),
       'actions-angler-ai: preset eventName',
       'actions-attentive: preset eventType',
+      'actions-slack: field username',
     ].sort(),
   )
+})
+
+test('Slack does not post in the name of Segment', async () => {
+  const slack = (await readIntegration('actions-slack')) as CatalogIntegration
+  const { username, icon_url: icon } = slack.actions[0]?.fields.properties ?? {}
+  assert.deepEqual([username?.default, icon?.default], ['Switchyard', undefined])
 })
 
 test('a list that is made for a field with one object becomes an object', async () => {

@@ -1,4 +1,4 @@
-// Default mappings that the action they belong to always refuses, and what they mean. Whoever creates a destination with such a preset would get
+// Default mappings that the action they belong to always refuses, and what they mean, and defaults that name another service. Whoever creates a destination with such a preset would get
 // nothing but errors, so the catalogue has them corrected. A test lists all differences from the definitions.
 
 import type { JsonObject } from '@switchyard/protocol'
@@ -8,6 +8,11 @@ import type { Field, Fields } from './definitions.ts'
 const CORRECTED_VALUES: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>> = {
   'actions-angler-ai': { eventName: { checkout_payment_info_submitted: 'payment_info_submitted' } },
   'actions-attentive': { eventType: { 'view-item': 'product-view' } },
+}
+
+/** By slug and field: defaults that would send messages in the name of another service. Undefined: no default. */
+const OWN_DEFAULTS: Readonly<Record<string, Readonly<Record<string, string | undefined>>>> = {
+  'actions-slack': { username: 'Switchyard', icon_url: undefined },
 }
 
 type Json = JsonObject[string]
@@ -23,6 +28,8 @@ export function correctedMapping(slug: string, fields: Fields, mapping: JsonObje
 export function correctedFields(slug: string, fields: Fields): Fields {
   const entries = Object.entries(fields).map(([name, field]) => {
     if (field.default === undefined) return [name, field]
+    const own = OWN_DEFAULTS[slug] ?? {}
+    if (Object.hasOwn(own, name)) return [name, { ...field, default: own[name] }]
     return [name, { ...field, default: correctedMapping(slug, fields, { [name]: field.default as Json })[name] }]
   })
   return Object.fromEntries(entries) as Fields

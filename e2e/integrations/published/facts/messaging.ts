@@ -19,7 +19,7 @@ export const MESSAGING: readonly PublishedFact[] = [
     requests: [
       {
         request: 'POST https://hooks.slack.com/services/T00000000/B00000000/sample',
-        body: { icon_url: 'https://logo.clearbit.com/segment.com', text: 'Tea Brewed by u-7', username: 'Segment', channel: 'tea' },
+        body: { text: 'Tea Brewed by u-7', username: 'Switchyard', channel: 'tea' },
       },
     ],
   },
