@@ -175,7 +175,7 @@ export function ledgerPage(): string {
       rows.map(({ fault, store, rounds }) => [
         `\`${fault.key}\``,
         store,
-        [...new Set(rounds.map(({ date }) => date))].join(', '),
+        [...new Set(rounds.map(({ date }) => date))].sort().join(', '),
         ranges(rounds.map(({ seed }) => seed)),
       ]),
     ),
