@@ -10,7 +10,7 @@ import { FolderLake, SqlRunner } from '../../packages/warehouse/src/sql/sql.ts'
 
 const DAYS = 20
 const ROUNDS = 5
-/** Between two queries of a person, who looks at the result: the process of the next query starts in this time. */
+/** The pause between two queries. Meanwhile, the process for the next query starts, as it does while a person looks at a result. */
 const PAUSE_MS = 1_500
 const QUERIES: [title: string, from: (table: string) => string][] = [
   ['count by day', (table) => `SELECT day, count(*) FROM ${table} GROUP BY day ORDER BY day`],
@@ -31,7 +31,7 @@ export async function measureSql(events: number): Promise<void> {
   const run = (query: string): Promise<unknown> =>
     runner.run({ query, lake: new FolderLake(new FolderFiles(lake.folder), lake.folder), schemas: ['shop'] })
   try {
-    // The comparisons are between queries that find a process waiting.
+    // The queries below find a waiting process. This one does not.
     const first = await timed(() => run('SELECT 1'))
     for (const [title, from] of QUERIES) {
       const [ours, theirs] = [[] as number[], [] as number[]]

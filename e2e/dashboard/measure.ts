@@ -4,7 +4,7 @@
 //   npm run bench:dashboard                                         100 destinations, 2,000 messages
 //   npm run bench:dashboard -- --destinations 500 --stored 10000000
 //
-// `--messages` are sent by the client and delivered. `--stored` are sent in large requests to a source without destinations first, which is much faster.
+// `--messages` are sent by the client and delivered. `--stored` are sent first, in large requests to a source without destinations, which is much faster.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -124,7 +124,7 @@ export function writtenPage(): string {
 
 export function ledgerPage(): string {
   const stored = storedRounds()
-  // A column without any value, and faults that were never caused, are left out.
+  // The column of tables is left out if no round has a value, and so are faults that were never caused.
   const hasTables = stored.some(({ tables }) => tables !== null)
   const faults = FAULTS.filter(({ key }) => stored.some((round) => round.key === key))
   const rows = faults.flatMap((fault) =>
@@ -240,7 +240,7 @@ const COLUMNS = `The columns:
 - **Recovered**: the time from the end of a fault until everything that was acknowledged before had arrived at every destination. It is measured for every fourth fault; the others are followed by the next fault sooner.`
 
 const TABLES_COLUMN =
-  '- **Wrong in tables**: rows that are missing in the tables of [warehouses](../guide/lake.md) or are there twice, and how many rows must be there. At the end of a round, the tables are read: files of the lakes as their manifests say, and PostgreSQL with a query. Every message must be once in each of its tables. Empty: the round has no warehouses.'
+  '- **Wrong in tables**: rows that are missing from the tables of [warehouses](../guide/lake.md) or are there twice, and how many rows there must be. At the end of a round, the tables are read: the files that the manifests of the lakes list, and PostgreSQL with a query. Every message must be in each of its tables exactly once. Empty: the rounds had no warehouses.'
 
 const MIX = `## The load
 

@@ -69,7 +69,7 @@ function inversion(a: SeenMessage, b: SeenMessage, faults: readonly FaultTime[])
   return null
 }
 
-/** When the last attempt before `again` ended, or began if it was cut off: a request of both messages that was in flight when its process died. */
+/** When the last attempt before `again` ended, or when it began if it never ended because its process died during the request. */
 function lastAttemptMs({ sightings, endsMs }: SeenMessage, again: Sighting): number {
   const begins = sightings.filter((sighting) => sighting !== again).map(({ atMs }) => atMs)
   return Math.max(...[...begins, ...endsMs].filter((ms) => ms <= again.atMs))

@@ -21,7 +21,7 @@ const audit = (tracks: string, orders = 'ab'): ReturnType<typeof auditTables> =>
     ]),
   )
 
-test('each delivered message once in each table is right, also if others that were sent are there once', () => {
+test('each delivered message once in each table is right, even if other sent messages are there once', () => {
   for (const tracks of ['ab', 'abc', 'abd'])
     assert.deepEqual(audit(tracks), { checked: 4, missing: new Set(), wrong: 0, problems: [] }, tracks)
 })

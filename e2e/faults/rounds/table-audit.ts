@@ -1,5 +1,5 @@
 // Checks that each message is in its tables exactly once: every message that was delivered to a warehouse has one row in each of its tables, one that ended
-// otherwise has at most one, and there are no other rows. Pure.
+// otherwise has at most one, and there are no other rows. A pure function.
 
 import type { FinalState } from '../system/destinations.ts'
 import type { TableIds } from '../system/warehouses.ts'
@@ -7,7 +7,7 @@ import type { TableIds } from '../system/warehouses.ts'
 export interface TableAudit {
   /** Rows that must be there. */
   checked: number
-  /** Messages that are not in a table of theirs. */
+  /** Messages that are missing from at least one of their tables. */
   missing: ReadonlySet<string>
   /** Rows that are missing, or that must not be there. */
   wrong: number

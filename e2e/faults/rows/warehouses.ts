@@ -1,4 +1,4 @@
-// Loads of warehouses under faults: nodes and loaders are killed, a warehouse is away or slow, and the disk of a lake is full.
+// Loads of warehouses under faults: nodes and loaders are killed, a warehouse is unavailable or slow, and the disk of a lake is full.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { mountSmallDisk, whyNoSmallDisk } from '../../machine-faults/small-disk.ts'
@@ -12,7 +12,7 @@ import type { System } from '../system/system.ts'
 import { Warehouses } from '../system/warehouses.ts'
 
 const LAKE_MB = 64
-/** Beside the warehouses. Without an integration, the loaders are the only child processes of a node. */
+/** The webhooks beside the warehouses. Without an integration, the loaders are the only child processes of a node. */
 const DESTINATIONS = USUAL_DESTINATIONS.filter(({ name }) => name === 'one by one' || name === 'in batches')
 const LOADS =
   'In addition to two webhooks, every message goes to a lake in a folder, a lake in a bucket and a PostgreSQL warehouse, each of which is loaded every second.'
@@ -29,8 +29,8 @@ const killed: Fault = {
 
 const away: Fault = {
   key: 'warehouse-away',
-  title: 'A warehouse is away or slow',
-  how: 'PostgreSQL: its server is killed and started up to 5 s later; or a proxy forwards nothing for up to 10 s, forwards only requests, resets all connections, or delays everything by 20 to 200 ms. Bucket: for up to 8 s it answers with 503, or handles requests and loses a third of the answers.',
+  title: 'A warehouse is unavailable or slow',
+  how: 'PostgreSQL: its server is killed and started up to 5 s later; or for up to 8 s a proxy forwards nothing, forwards only requests or delays everything by 20 to 200 ms; or the proxy resets all connections. Bucket: for up to 8 s it answers with 503, or handles requests and loses a third of the answers.',
   note: `${LOADS} The store of the nodes is not affected.`,
   stores: ['sqlite', 'postgres'],
   perRound: 15,
@@ -79,7 +79,7 @@ async function killNodeOrLoader(system: System, random: Random): Promise<void> {
     await node.start()
     return
   }
-  // A node that was started a moment ago has none yet.
+  // A node that was just started has no loader yet.
   const loaders = await eventually(
     async () => system.nodes.flatMap(({ service }) => childrenOf(service.pid)),
     ({ length }) => length > 0,

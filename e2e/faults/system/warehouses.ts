@@ -1,5 +1,5 @@
-// The warehouses of the system under fault: a lake in a folder, one in a bucket, and a PostgreSQL database on a server of its own, behind a proxy. All of them
-// are owed every message, and are read as their users read them.
+// The warehouses of the system under fault: a lake in a folder, one in a bucket, and a PostgreSQL database on a server of its own, behind a proxy. Every
+// message is sent to all of them, and their tables are read as users read them.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ import type { LedgerRow } from '../../system/service.ts'
 import { eventually } from '../../system/signals.ts'
 import type { FinalState } from './destinations.ts'
 
-/** By table: the id of each row. */
+/** The ids of the rows of each table. */
 export type TableIds = ReadonlyMap<string, readonly string[]>
 
 export interface LoadedWarehouse {
@@ -32,7 +32,7 @@ type Api = <T>(path: string, init?: { method?: string; body?: unknown }) => Prom
 /** Short, so that a load is usually being written when a fault is caused. */
 const LOAD = { everyMs: 1_000, maxRows: 200 }
 const RETRY = { initialMs: 200, maxMs: 2_000 }
-/** Each statement takes at least twice as long, so that loads take some time. */
+/** In each direction, so each statement takes at least twice this longer: a fault is then more likely to hit a load. */
 const USUAL_DELAY_MS = 5
 /** All messages of the load are track calls of one event. */
 const TABLES = ['tracks', 'order_completed'] as const
@@ -74,7 +74,7 @@ export class Warehouses implements AsyncDisposable {
     return warehouses
   }
 
-  /** Ends what a fault has done to the database and the bucket. */
+  /** Ends the effects of a fault on the database and the bucket. */
   heal(): void {
     this.proxy.heal()
     this.proxy.slow({ delayMs: USUAL_DELAY_MS })
@@ -107,7 +107,7 @@ export class Warehouses implements AsyncDisposable {
   }
 }
 
-/** Resolves when each warehouse has recorded at least so many messages as loaded. */
+/** Resolves when each warehouse has recorded at least this many messages as loaded. */
 export async function allLoaded(api: Api, warehouses: readonly LoadedWarehouse[], messages: number, deadlineMs: number): Promise<void> {
   if (warehouses.length === 0) return
   const counts = async (): Promise<[string, number][]> => {
@@ -127,7 +127,7 @@ export async function allLoaded(api: Api, warehouses: readonly LoadedWarehouse[]
   )
 }
 
-/** By the manifest; a scan of the files must find the same rows. */
+/** Reads the files that the manifest lists. A scan of the folder must find the same rows. */
 async function readFolder(folder: string): Promise<TableIds> {
   const found = new Map<string, readonly string[]>()
   const idsOf = (rows: readonly Record<string, unknown>[]): string[] => rows.map(({ id }) => String(id)).sort()
@@ -162,7 +162,7 @@ async function readBucket(place: { url: string; endpoint: string }): Promise<Tab
   }
 }
 
-/** Not through the proxy. */
+/** Connects to the server directly, not through the proxy. */
 async function readPostgres(server: PostgresServer): Promise<TableIds> {
   const client = await server.client()
   try {

@@ -1,5 +1,5 @@
-// Default mappings that the action they belong to always refuses, and what they mean, and defaults that name another service. Whoever creates a destination with such a preset would get
-// nothing but errors, so the catalogue has them corrected. A test lists all differences from the definitions.
+// Corrections of defaults: mappings that the action they belong to always refuses, with what they mean, and values that name another service. A destination
+// created with such a mapping would get nothing but errors, so the catalogue has corrected ones. A test lists all differences from the definitions.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { Field, Fields } from './definitions.ts'
@@ -10,7 +10,7 @@ const CORRECTED_VALUES: Readonly<Record<string, Readonly<Record<string, Readonly
   'actions-attentive': { eventType: { 'view-item': 'product-view' } },
 }
 
-/** By slug and field: defaults that would send messages in the name of another service. Undefined: no default. */
+/** Our own defaults by slug and field, for those that would send messages in the name of another service. Undefined: no default. */
 const OWN_DEFAULTS: Readonly<Record<string, Readonly<Record<string, string | undefined>>>> = {
   'actions-slack': { username: 'Switchyard', icon_url: undefined },
 }

@@ -109,7 +109,7 @@ export const API_ERRORS = {
   oauth_key_not_found: [404, 'The OAuth application has no key with this id. GET /api/oauth-apps/{id} lists its keys.'],
   oauth_key_taken: [409, 'The OAuth application already has a key with this id. Choose another id, or leave it out to get a new one.'],
   saved_query_not_found: [404, 'The warehouse has no saved query with this id. GET /api/destinations/{id}/queries lists all of them.'],
-  too_many_saved_queries: [409, 'The warehouse has 200 saved queries, which is the most. Remove one first.'],
+  too_many_saved_queries: [409, 'The warehouse already has 200 saved queries, which is the limit. Remove one first.'],
   too_many_oauth_keys: [409, 'The OAuth application has reached its maximum number of keys. Remove a key first.'],
   token_not_found: [404, 'There is no control token with this id. GET /api/tokens lists all tokens.'],
   token_of_settings: [

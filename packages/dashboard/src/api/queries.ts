@@ -103,7 +103,7 @@ export function usePersistentProblem({ data, error }: { data: unknown; error: Ap
   return last.current?.problem ?? null
 }
 
-/** Queries that show what another one shows, too. */
+/** Queries that return the same resources as another query, so they are refreshed with it. */
 const ALSO_STALE: { readonly [Op in Getting]?: readonly Getting[] } = { 'GET /api/destinations': ['GET /api/destinations/summary'] }
 
 type Changing = Exclude<Operation, Getting>

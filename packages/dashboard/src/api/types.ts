@@ -119,7 +119,7 @@ export interface Operations {
     body: undefined
     answer: { data: ({ destinationId: string; breaker: 'closed' | 'open' | 'probing'; openSince: string | null; failure: { reason: string; error: string } | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; held: string | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null })[]; next: string | null }
   }
-  /** List all destinations in short, oldest first */
+  /** List all destinations without most settings, oldest first */
   'GET /api/destinations/summary': {
     query: Record<string, never>
     body: undefined

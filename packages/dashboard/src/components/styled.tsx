@@ -95,7 +95,7 @@ export function StateBadge({ state, size = 'sm' }: { state: DeliveryState; size?
 
 interface TimeProps {
   at: string | null | undefined
-  /** `with clock`: how long ago, and the time of day. */
+  /** `with clock`: the time of day, and how long ago that was. */
   relative?: boolean | 'with clock'
   precise?: boolean
   size?: string

@@ -23,12 +23,12 @@ const REFRESHED = ['GET /api/incidents', 'GET /api/incidents/{id}', 'GET /api/al
 
 /** What each button does, on hover and on focus. */
 const ABOUT = {
-  Acknowledge: 'Tells others that you take care of it. It stays listed, and alerts about it are still sent.',
-  Mute: 'No alerts about it for a time that you choose. It stays listed.',
-  'Replay these': 'Sends the deliveries that failed again. Asks first which ones.',
+  Acknowledge: 'Tells others that you are taking care of it. It stays listed, and alerts about it are still sent.',
+  Mute: 'Sends no alerts about it for a time that you choose. It stays listed.',
+  'Replay these': 'Sends failed deliveries again. You choose which ones first.',
   'Retry now': 'Attempts the pending deliveries at once, without waiting for the next attempt.',
   Resume: 'Sends the pending deliveries of the paused destination.',
-  'Not mine': 'Takes the acknowledgement back.',
+  'Not mine': 'Removes the acknowledgement.',
 } as const
 
 function Explained({ label, children }: { label: keyof typeof ABOUT; children: ReactNode }) {

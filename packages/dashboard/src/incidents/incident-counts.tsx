@@ -1,4 +1,4 @@
-// How many incidents need somebody, as the badge of the navigation counts them, and what the list has besides them.
+// How many incidents need attention, as the badge of the navigation counts them, and how many others are in the list.
 
 import { Badge } from '@mantine/core'
 import { SmallNote } from '../components/styled.tsx'

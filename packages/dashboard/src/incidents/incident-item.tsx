@@ -60,7 +60,7 @@ export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirs
         </Group>
         <Group gap="xs">
           <IncidentActions incident={incident}>
-            {/* Not on the page that it leads to. The browser scrolls to an anchor on this page; the router opens other pages. */}
+            {/* No link to the page that is shown already. The browser scrolls to an anchor on this page; the router opens other pages. */}
             {link !== location && (
               <Anchor
                 {...(link.includes('#') ? {} : { component: Link })}

@@ -56,12 +56,12 @@ export function mostUrgentFirst(incidents: readonly Incident[]): Incident[] {
   )
 }
 
-/** Those that need somebody: nobody takes care of them, they are not muted, and more than a notice. The badges count them. */
+/** The incidents that need attention: not acknowledged, not muted, and more severe than a notice. The badges count them. */
 export function unattended(incidents: readonly Incident[]): Incident[] {
   return incidents.filter(({ severity, acknowledged, muted }) => severity !== 'notice' && acknowledged === null && !muted)
 }
 
-/** What a list of incidents has besides those that the badges count: `1 for information, 2 acknowledged`. Empty if nothing. */
+/** How many incidents the badges do not count, and why: `1 for information, 2 acknowledged`. Empty if there are none. */
 export function uncountedText(incidents: readonly Incident[]): string {
   const acknowledged = incidents.filter((each) => each.acknowledged !== null)
   const muted = incidents.filter((each) => each.acknowledged === null && each.muted)

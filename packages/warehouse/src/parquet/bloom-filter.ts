@@ -1,11 +1,11 @@
-// The bloom filter of a column of text, for searches of one user. The hash is xxHash64 of the bytes, with numbers of 32 bits: with those of 64 bits that
-// JavaScript has, it took a tenth of the time of a load.
+// The bloom filter of a text column, for searches for one user. The hash is xxHash64 of the bytes. It is calculated with numbers of 32 bits, because
+// calculating with BigInt is slower.
 
-/** The salts of the Parquet format. */
+/** The salts that the Parquet format prescribes. */
 const SALTS = [0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31]
 const MIN_BYTES = 32
 const MAX_BYTES = 1024 * 1024
-/** Of a text that is not there. */
+/** The probability that a text that is not in the column passes the filter. */
 const FALSE_POSITIVES = 0.01
 
 export class BloomFilter {
@@ -24,7 +24,7 @@ export class BloomFilter {
     this.#count++
   }
 
-  /** As the file has it; undefined if there are no values. */
+  /** The filter as it is written to the file; undefined if there are no values. */
   blocks(): Uint32Array | undefined {
     if (this.#count === 0) return undefined
     const distinct = new Set<number>()
@@ -43,13 +43,13 @@ export class BloomFilter {
   }
 }
 
-/** By the formula of the format, as a power of two, which some readers require. */
+/** The size by the formula of the format, rounded up to a power of two, which some readers require. */
 function bytesFor(distinct: number): number {
   const bits = (-8 * distinct) / Math.log(1 - FALSE_POSITIVES ** (1 / 8))
   return Math.min(MAX_BYTES, Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(bits / 8))))
 }
 
-/** The number that is being calculated. Both halves have a sign, because the engine keeps larger numbers in memory of their own. */
+/** The number that is being calculated, as two signed halves: the engine allocates memory for numbers that do not fit into 32 bits with a sign. */
 let high = 0
 let low = 0
 
@@ -87,7 +87,7 @@ function mix(otherHigh: number, otherLow: number): void {
   low ^= otherLow
 }
 
-/** By fewer than 32 bits. */
+/** Rotates to the left by fewer than 32 bits. */
 function rotate(bits: number): void {
   const before = high
   high = (high << bits) | (low >>> (32 - bits))
@@ -108,7 +108,7 @@ function wordAt(bytes: Uint8Array, at: number): number {
   return (bytes[at] as number) | ((bytes[at + 1] as number) << 8) | ((bytes[at + 2] as number) << 16) | ((bytes[at + 3] as number) << 24)
 }
 
-/** With the seed 0. The result is in `high` and `low`. */
+/** Uses the seed 0. The result is in `high` and `low`. */
 function xxHash64(bytes: Uint8Array, from: number, to: number): void {
   const length = to - from
   let at = from
@@ -155,7 +155,7 @@ function xxHash64(bytes: Uint8Array, from: number, to: number): void {
 const LANES = [0x60ea27ee, 0xadc0b5d6, 0xc2b2ae3d, 0x27d4eb4f, 0, 0, 0x61c8864e, 0x7a143579]
 const lanes = new Int32Array(8)
 
-/** Parts of 32 bytes. Returns where the rest begins. */
+/** Hashes the parts of 32 bytes. Returns where the rest begins. */
 function hashStripes(bytes: Uint8Array, from: number, to: number): number {
   for (let half = 0; half < 8; half++) lanes[half] = (LANES[half] as number) | 0
   let at = from

@@ -1,6 +1,6 @@
-// Bytes of a page while it is made. The buffer is used again for the next page, because allocating one for each takes longer than filling it.
+// The bytes of a page while it is encoded. The buffer is reused for the next page, so that not every page allocates one.
 
-/** A larger buffer is given back. */
+/** A buffer larger than this is not kept for the next page. */
 const KEPT_BYTES = 4 * 1024 * 1024
 
 export class ByteBuffer {
@@ -24,9 +24,9 @@ export class ByteBuffer {
     this.bytes = larger
   }
 
-  /** A text with its length, as Parquet has it. */
+  /** Adds a text in UTF-8, preceded by its length in bytes. */
   addText(text: string): void {
-    // A character of JavaScript has at most three bytes.
+    // A UTF-16 code unit has at most three bytes in UTF-8.
     this.ensure(4 + text.length * 3)
     const size = this.bytes.write(text, this.length + 4)
     this.bytes.writeUInt32LE(size, this.length)
@@ -39,7 +39,7 @@ export class ByteBuffer {
     this.length += 8
   }
 
-  /** `high * 2^32 + low`, with a sign in `high`. */
+  /** Adds `high * 2^32 + low`. `high` is signed, `low` is not. */
   addInt64(high: number, low: number): void {
     this.ensure(8)
     this.bytes.writeUInt32LE(low, this.length)
@@ -47,10 +47,10 @@ export class ByteBuffer {
     this.length += 8
   }
 
-  /** Numbers of `width` bits: runs of the same number as one, the rest packed. That is the "RLE/bit-packing hybrid" of Parquet. */
+  /** Adds numbers of `width` bits in Parquet's "RLE/bit-packing hybrid": runs of the same number are stored once with their length, the rest is packed. */
   addHybrid(values: Uint8Array | Uint32Array, width: number): void {
     const count = values.length
-    // Headers of runs included.
+    // This includes the headers of the runs.
     this.ensure(16 + Math.ceil((count + 8) / 8) * (width + 6))
     let packedFrom = 0
     let groups = 0
@@ -73,7 +73,7 @@ export class ByteBuffer {
     this.#addPacked(values, packedFrom, groups, width)
   }
 
-  /** The same, with its size before it. */
+  /** Adds the same, preceded by its size in bytes. */
   addSized(values: Uint8Array, width: number): void {
     const from = this.length
     this.ensure(4)
@@ -82,7 +82,7 @@ export class ByteBuffer {
     this.bytes.writeUInt32LE(this.length - from - 4, from)
   }
 
-  /** Groups of eight numbers. The last one is filled up with zeros. */
+  /** Adds groups of eight numbers. The last group is filled up with zeros. */
   #addPacked(values: Uint8Array | Uint32Array, from: number, groups: number, width: number): void {
     if (groups === 0) return
     this.#addVarInt(groups * 2 + 1)

@@ -1,5 +1,5 @@
-// The values of one column in one row group. `hyparquet-writer` writes the rest of the file. Its own columns took most of the time of a load, because it handles
-// every type, nesting and encoding; the rows of a lake have five types, no nesting, and text or 8 bytes in nearly all columns.
+// The values of one column in one row group. `hyparquet-writer` writes the rest of the file. Its own code for columns took most of the time of a load,
+// because it handles every type, nesting and encoding. The rows of a lake have five types and no nesting, and nearly all columns have text or 8-byte values.
 
 import { zstdCompressSync } from 'node:zlib'
 import type { ColumnMetaData, OffsetIndex } from 'hyparquet'
@@ -12,14 +12,14 @@ import { ByteBuffer } from './byte-buffer.ts'
 type Value = string | number | boolean
 export type WrittenChunk = ParquetWriter['pendingIndexes'][number]
 
-/** As the format numbers them. */
+/** The encodings with their numbers in the format. */
 const ENCODINGS = { PLAIN: 0, RLE: 3, RLE_DICTIONARY: 8 } as const
 type Encoding = keyof typeof ENCODINGS
 
 const PAGE_BYTES = 1024 * 1024
-/** Compressing takes longer than it saves. */
+/** Pages of up to this size are not compressed: it takes more time than it is worth. */
 const SMALL_BYTES = 255
-/** A dictionary is a second page. */
+/** Smaller columns get no dictionary, because it is a second page. */
 const DICTIONARY_FROM_BYTES = 256
 const SAMPLE = 1_000
 
@@ -40,7 +40,7 @@ interface Chunk {
   dataOffset: bigint
 }
 
-/** Writes the cells at `at` of the rows. */
+/** Writes the column whose cells are at the index `at` of each row. */
 export function writeChunk(
   writer: ByteWriter,
   { name, type }: { name: string; type: ColumnType },
@@ -106,17 +106,17 @@ interface Bounds {
 
 interface Dictionary {
   entries: Value[]
-  /** The entry of each value. */
+  /** The index of the entry of each value. */
   indexes: Uint32Array
 }
 
-/** Null if it would not halve the bytes. */
+/** Null if a dictionary would not halve the bytes. */
 function dictionaryOf(values: readonly Value[], type: ColumnType): Dictionary | null {
   const sizeOf = (value: Value): number => (type === 'text' ? (value as string).length + 4 : 8)
   let total = 0
   for (const value of values) {
     total += sizeOf(value)
-    // It would become 0.
+    // A key of a Map: -0 would become 0.
     if (Object.is(value, -0)) return null
   }
   if (total < DICTIONARY_FROM_BYTES || !isRepetitive(values)) return null
@@ -138,7 +138,7 @@ function dictionaryOf(values: readonly Value[], type: ColumnType): Dictionary | 
   return { entries, indexes }
 }
 
-/** By a sample from the whole column. */
+/** Judges by a sample from the whole column. */
 function isRepetitive(values: readonly Value[]): boolean {
   if (values.length <= SAMPLE) return true
   const found = new Set<Value>()
@@ -176,7 +176,7 @@ function writePlain(chunk: Chunk): Bounds {
   return bounds
 }
 
-/** The only columns that can be larger than a page. */
+/** Text columns are the only ones that can be larger than a page. */
 function writeTexts(chunk: Chunk): Bounds {
   const { isThere, values, filter } = chunk
   const bounds = new TextBounds()
@@ -237,7 +237,7 @@ function addInteger(integer: number): void {
   page.addInt64(high, integer - high * TWO_32)
 }
 
-/** As `microseconds`, without a number of 64 bits. */
+/** Adds the same number as `microseconds`, without BigInt. */
 function addMicroseconds(ms: number): void {
   const whole = Math.floor(ms)
   if (!Number.isSafeInteger(whole)) throw new TypeError(`${ms} is in a column of times.`)
@@ -247,7 +247,7 @@ function addMicroseconds(ms: number): void {
   page.addInt64(high * 1_000 + carry, low - carry * TWO_32)
 }
 
-/** As runs, preceded by their size. */
+/** Adds runs of booleans, preceded by their size in bytes. */
 function addBooleans(booleans: readonly boolean[]): Bounds {
   page.addSized(Uint8Array.from(booleans, Number), 1)
   if (booleans.length === 0) return {}
@@ -276,11 +276,14 @@ function writePage(chunk: Chunk, encoding: Encoding, from: number, to: number): 
   chunk.pages.push({ offset: BigInt(offset), compressed_page_size: writer.offset - offset, first_row_index: BigInt(from) })
 }
 
-/** The kinds of pages, each with the field of its own header, as the format numbers them. */
+/** The kinds of pages, and the field of the header that is specific to the kind, with their numbers in the format. */
 const DICTIONARY_PAGE = { kind: 2, field: 7 }
 const DATA_PAGE_V2 = { kind: 3, field: 8 }
 
-/** In the compact protocol of Thrift: fields with the difference of their numbers and their type, in structures that end with 0. */
+/**
+ * Writes the compact protocol of Thrift: each field begins with its type and the difference between its number and that of the previous field, and a
+ * structure ends with 0.
+ */
 function writeHeader(
   writer: ByteWriter,
   { kind, field }: { kind: number; field: number },
@@ -305,7 +308,7 @@ function compressed(bytes: Uint8Array): Uint8Array {
   return bytes.length > SMALL_BYTES ? zstdCompressSync(bytes) : storedFrame(bytes)
 }
 
-/** Bytes that are not compressed, as zstd writes them (RFC 8878): its magic number, a size of one byte, and a last block that is stored as it is. */
+/** A zstd frame with bytes that are not compressed (RFC 8878): its magic number, a size of one byte, and a last block that is stored as it is. */
 function storedFrame(bytes: Uint8Array): Uint8Array {
   const frame = new Uint8Array(9 + bytes.length)
   const block = bytes.length * 8 + 1
@@ -314,7 +317,7 @@ function storedFrame(bytes: Uint8Array): Uint8Array {
   return frame
 }
 
-/** The least and the greatest text by their bytes, which is how readers compare. */
+/** The least and the greatest text, compared by their bytes, as readers do. */
 class TextBounds {
   #min: [Uint8Array, number, number] | null = null
   #max: [Uint8Array, number, number] | null = null
@@ -324,7 +327,7 @@ class TextBounds {
     if (this.#max === null || isGreater(bytes, from, to, this.#max)) this.#max = [bytes, from, to]
   }
 
-  /** The bytes are about to be overwritten. */
+  /** Copies the bounds, because the buffer that they are in is about to be overwritten. */
   keep(): void {
     this.#min = kept(this.#min)
     this.#max = kept(this.#max)

@@ -36,7 +36,7 @@ const DOUBLES = [0, -0, 1.5, -1e308, 5e-324, 2 ** 53, 0.1]
 const INTEGERS = [0, -1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 2 ** 32, -(2 ** 32), 4_294_967_295]
 const TIMES = [0, -1, -0.001, 1_763_380_800_000, 1_763_380_800_000.123, -62_135_596_800_000, 253_402_300_799_999]
 
-/** Few values or many, runs or not, with and without nulls: each chooses other encodings. */
+/** Columns with few or many distinct values, with or without runs and nulls, so that all encodings are chosen. */
 function rowsOf(count: number, seed: number): Cell[][] {
   const below = numbers(seed)
   const kinds = COLUMNS.map(() => ({
@@ -84,7 +84,7 @@ async function readByDuckDb(db: DuckDBConnection, path: string): Promise<unknown
   return rows
 }
 
-test('every value is read back, in whichever encoding it is', async () => {
+test('every value is read back, whichever encoding it has', async () => {
   using lake = temporaryLake()
   const db = await (await DuckDBInstance.create(':memory:')).connect()
   const counts = [1, 2, 7, 8, 9, 16, 17, 100, 999, 1_001, 2_500]

@@ -23,7 +23,7 @@ const GROUP_CELLS = 2_000_000
 const BLOOM_COLUMNS = new Set(['user_id', 'anonymous_id'])
 /** Smaller groups are read as fast as their filter. */
 const BLOOM_ROWS = 2_000
-/** What is written at once. */
+/** How much is collected before it is written to the file. */
 const FLUSH_BYTES = 1024 * 1024
 
 export class ParquetFile {

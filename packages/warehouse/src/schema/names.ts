@@ -69,12 +69,12 @@ export function schemaName(sourceName: string, taken: Iterable<string>): string 
   return firstFree(name, (candidate) => others.has(candidate))
 }
 
-/** Names of the same events are needed for each of their messages. */
+/** Names are remembered, because they are needed for each message of an event. At most this many. */
 const MAX_KNOWN = 10_000
 const events = new Map<string, string>()
 const tables = new Map<string, string>()
 
-/** The snake case of an event. */
+/** The name of an event in snake case. */
 export function eventName(event: string): string {
   return remembered(events, event, snakeCase)
 }

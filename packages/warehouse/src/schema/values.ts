@@ -45,12 +45,12 @@ export function isWellFormed(text: string): boolean {
   return (text as unknown as Utf16Text).isWellFormed()
 }
 
-/** With a replacement character for each lone surrogate. */
+/** The text with a replacement character for each lone surrogate. */
 export function wellFormed(text: string): string {
   return (text as unknown as Utf16Text).toWellFormed()
 }
 
-/** Methods of ES2024, which the types of the project do not have. */
+/** Methods of ES2024. The project's `lib` setting does not declare them yet. */
 interface Utf16Text {
   isWellFormed: () => boolean
   toWellFormed: () => string

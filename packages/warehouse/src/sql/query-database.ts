@@ -8,7 +8,7 @@ import { type References, referencesOf, refusedFunction, wantedTables } from './
 import { jsonValue } from './result-values.ts'
 
 const MB = 1_000_000
-/** Of DuckDB while it parses, or waits for a query. */
+/** The memory limit of DuckDB while it parses, or waits for a query. */
 const PARSER_MB = 64
 
 const SETTINGS = {
@@ -25,21 +25,21 @@ const SETTINGS = {
   preserve_insertion_order: 'false',
 }
 
-/** What a query needs, made while the process waits for one, because that takes longer than many queries. */
+/** The databases of a query. They are opened while the process waits for it, because that takes longer than many queries. */
 export interface Databases {
-  /** Can read nothing. */
+  /** Parses the query. It cannot read any file. */
   parsing: DuckDBConnection
-  /** Is locked before the query runs in it. */
+  /** Runs the query. Its settings are locked before that. */
   running: DuckDBConnection
 }
 
-/** The time of a first query in a process is spent on loading and starting DuckDB. */
+/** Loads and starts DuckDB, which takes most of the time of a first query in a process. */
 export async function openDatabases(): Promise<Databases> {
   const parsing = await openDatabase(PARSER_MB)
   await lock(parsing, [])
   await serialized(parsing, 'SELECT 1')
   const running = await openDatabase(PARSER_MB)
-  // The columns of files are read when the view is made, and again by the query.
+  // Without this, the metadata of files would be read when the view is made, and again by the query.
   await running.run('SET parquet_metadata_cache = true')
   return { parsing, running }
 }

@@ -13,7 +13,7 @@ import { customId, defaultPeriod, PERIOD_IDS, PERIODS, type Period, type PeriodI
 const PARAM = 'period'
 /** Of this tab of the browser. A reload begins with what is in the address. */
 let chosenLast = ''
-/** Of this load of the page: it does not change while somebody looks. */
+/** The default period. It is chosen once per page load, so that it does not change while somebody looks at the page. */
 let usual: PeriodId | undefined
 
 export function usePeriod(): Period {

@@ -23,7 +23,7 @@ const LEFT = 46
 const TOP = 10
 const BOTTOM = 20
 const LABEL_WIDTH = 78
-/** A label needs this much to the end of the plot. */
+/** A label is left out if it has less space than this to the end of the plot. */
 const LAST_LABEL_WIDTH = 62
 
 export function Plot(props: TimeChartProps) {

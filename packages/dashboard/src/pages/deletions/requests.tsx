@@ -14,7 +14,7 @@ import { UserForm, type UserRequest } from './user-form.tsx'
 import { joinNames, notifiedDestinations } from './users.ts'
 import { isInProgress, WaitsFor } from './waits-for.tsx'
 
-/** How many requests that have not ended are asked what they wait for. The page of each request says it, too. */
+/** For how many unfinished requests the list shows what they wait for. The page of each request shows it, too. */
 const FOLLOWED = 10
 
 export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm: () => void }) {

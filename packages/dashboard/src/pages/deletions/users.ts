@@ -42,7 +42,7 @@ export interface Target {
   destinationId: string | null
 }
 
-/** The destinations of these targets, with the users of each. */
+/** The destinations that these targets wait for, with the users of each. */
 export function waitingFor(targets: readonly Target[]): { destinationId: string; users: string[] }[] {
   const users = new Map<string, Set<string>>()
   for (const { destinationId, userId } of targets)

@@ -1,4 +1,4 @@
-// What a deletion request waits for: whose delete message was not delivered yet, to which destination, and why.
+// What a deletion request waits for: the destinations that have not accepted a delete message yet, the users, and the last error.
 
 import { Stack } from '@mantine/core'
 import { useApi } from '../../api/queries.ts'
@@ -7,13 +7,13 @@ import { LongText, Note, ViewLink } from '../../components/styled.tsx'
 import { plural } from '../../text/format.ts'
 import { type Target, waitingFor } from './users.ts'
 
-/** The destinations that are listed alone. */
+/** How many destinations are listed. The others are only counted. */
 const SHOWN = 3
 const SAMPLE = 100
 
 export const isInProgress = (state: string | undefined): boolean => state === 'pending' || state === 'running'
 
-/** Of a request that has not ended. */
+/** For a request that has not ended. */
 export function WaitsFor({ id }: { id: string }) {
   const { nameOf } = useDestinationNames()
   const targets = useTargets(id)
@@ -39,7 +39,7 @@ export function WaitsFor({ id }: { id: string }) {
   )
 }
 
-/** Those whose delivery was attempted without success, or else those that were not attempted yet. */
+/** The targets whose delivery was attempted without success; if there are none, those that were not attempted yet. */
 function useTargets(id: string): readonly Target[] | undefined {
   const common = { params: { id }, everyMs: 5_000 }
   const running = useApi('GET /api/deletions/{id}/targets', { ...common, query: { state: 'running', limit: SAMPLE } })

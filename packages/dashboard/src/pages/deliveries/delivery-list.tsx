@@ -130,7 +130,7 @@ function Rows({ rows, nameOf, selection, onSelect }: RowsProps) {
   )
 }
 
-/** Asked only if a delivery waits that was not attempted. */
+/** Requests the health of destinations only if a delivery is pending that was never attempted. */
 function useFailures(rows: readonly Delivery[]) {
   const isAsked = rows.some(({ state, attemptCount }) => state === 'pending' && attemptCount === 0)
   const health = useApi('GET /api/destinations/health', { everyMs: 10_000, enabled: isAsked })
@@ -197,7 +197,7 @@ interface CellsProps {
   row: Delivery
   index: number
   nameOf: (id: string) => string
-  /** Why the latest attempt to its destination failed. It says why a delivery waits that was not attempted. */
+  /** Why the latest attempt of its destination failed: the cause that is shown for a pending delivery that was never attempted. */
   failure: string | null
   isSelected: boolean
   onSelect: (index: number, isOn: boolean, isRange: boolean) => void

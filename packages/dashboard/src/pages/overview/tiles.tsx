@@ -96,7 +96,7 @@ export function Tiles({ now, before, period, from, dataSince, isOld }: TilesProp
       <SmallNote>
         {capitalized(whichPeriod(period))}
         {before !== null && `, compared with the ${period.words} before`}
-        {dataSince !== null && dataSince > from && `. There is data since ${clockTime(dataSince)}, when the first source was created`}
+        {dataSince !== null && dataSince > from && `. No data before ${clockTime(dataSince)}, when the first source was created`}
         {rate !== null && ` · Failed attempts: ${share(rate.rate)} of ${exactCount(rate.attempts)}`}
       </SmallNote>
     </Stack>

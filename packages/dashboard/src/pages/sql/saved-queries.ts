@@ -89,6 +89,6 @@ function write(queries: readonly SavedQuery[]): void {
     if (queries.length === 0) localStorage.removeItem(KEY)
     else localStorage.setItem(KEY, JSON.stringify(queries))
   } catch {
-    // Storage is full or not allowed: the queries last as long as the page.
+    // The browser's storage is full or not allowed: the queries are kept until the page is closed.
   }
 }

@@ -21,7 +21,7 @@ type Destination = Answer<'GET /api/destinations'>['data'][number]
 type LakeTable = Answer<'GET /api/sql/tables'>['data'][number]
 
 const SHOWN_ROWS = 500
-/** How long the file of a download can be read. */
+/** How long the browser can read the file of a download. */
 const KEPT_MS = 10_000
 const EXAMPLE = "select date_trunc('day', received_at) as day, count(*) as messages\nfrom _messages\ngroup by 1\norder by 1"
 const ABOUT = 'Queries over all messages that were loaded into a Parquet lake.'
@@ -159,7 +159,7 @@ function Saved({ lake, query, onOpen }: { lake: Destination; query: string; onOp
         </SecondaryButton>
         {opened !== undefined && <SecondaryButton onClick={() => remove(opened.name)}>Remove</SecondaryButton>}
       </Group>
-      {!isShared && <SmallNote>Saved queries stay in this browser, because the lake has sources that you do not have.</SmallNote>}
+      {!isShared && <SmallNote>Saved queries stay in this browser, because you do not have access to all sources of the lake.</SmallNote>}
       {problem !== null && <ErrorAlert problem={problem} />}
     </>
   )
@@ -194,7 +194,7 @@ function downloadCsv(result: Result): void {
   link.href = address
   link.download = 'result.csv'
   link.click()
-  // The browser may read it a moment later.
+  // The browser may start to read it a moment later.
   setTimeout(() => URL.revokeObjectURL(address), KEPT_MS)
 }
 

@@ -67,7 +67,7 @@ export function withNestedSecrets(field: string, value: unknown, stored: JsonObj
   return settings
 }
 
-/** The secrets of warehouses, besides the password in the URL of PostgreSQL, which the export hides in it. */
+/** The secrets of warehouses, except the password in the URL of a PostgreSQL warehouse, which the export hides in the URL. */
 const PLACE_SECRETS = ['secretAccessKey', 'password'] as const
 
 /** Resolves the secrets of the setting `warehouse`, as withNestedSecrets does. */
@@ -84,7 +84,7 @@ export function withPlaceSecrets(value: unknown, stored: JsonObject | undefined,
   return place
 }
 
-/** The place of a warehouse as the export writes it: without its secret, and without what has its default. */
+/** The setting `warehouse` as the export writes it: without its secret, and without values that are the default. */
 function publicPlace(given: Record<string, unknown>): Record<string, unknown> {
   const place = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== false))
   for (const name of PLACE_SECRETS) delete place[name]

@@ -1,5 +1,5 @@
-// The settings of a new warehouse as flags: --lake for a folder below the folder of lakes, and --warehouse-file for everything else. Passwords are in the file,
-// and never on the command line.
+// The flags that create a warehouse: --lake for a folder below the folder of lakes, and --warehouse-file for everything else. Passwords are read from the
+// file, and are never on the command line.
 
 import type { JsonObject } from '@switchyard/protocol'
 import { type Call, CommandProblem, EXIT, type Flag, UsageProblem } from '../line/command.ts'

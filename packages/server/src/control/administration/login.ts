@@ -27,7 +27,7 @@ const SESSION = object(
     expiresAt: nullable(time({ description: 'When the session ends; null for a bearer token.' })),
     dataSince: nullable(
       time({
-        description: "When the oldest of the caller's sources was created: there is no data from before. Null if there is no source.",
+        description: "When the oldest of the caller's sources was created: there is no earlier data. Null if there is no source.",
       }),
     ),
   },

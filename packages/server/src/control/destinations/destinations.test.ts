@@ -385,7 +385,7 @@ test('health combines the state of delivery with the counts of the store', async
   )
 })
 
-test('all destinations are listed in short', async (t) => {
+test('all destinations are listed without most settings', async (t) => {
   const { call } = await startControl(t)
   const { body: hook } = await call('POST', '/api/destinations', HOOK)
   const filters = [{ filter: { types: { deny: ['page'] } } }, { subscribe: 'type = "track"' }]

@@ -1,4 +1,4 @@
-// The destinations in short, for pages and programs that need the names of all of them: a tenth of the list with all settings.
+// A list of all destinations without most settings, for pages and programs that need the names of all of them.
 
 import { array, boolean, nullable, object, optional, string } from '../../api/schema.ts'
 import type { Destination } from '../../store/store.ts'
@@ -20,8 +20,8 @@ const SUMMARY = object(
 
 export function summaryRoute({ store }: ControlParts): Route {
   return route('GET', '/destinations/summary', {
-    summary: 'List all destinations in short, oldest first',
-    description: 'Like `GET /api/destinations`, without most settings and without pages.',
+    summary: 'List all destinations without most settings, oldest first',
+    description: 'Like `GET /api/destinations`, but only with these fields, and all destinations are in one response.',
     access: { role: 'viewer', sources: 'limited' },
     answer: object({ data: array(SUMMARY), next: nullable(string({ description: 'Always null: the list is complete.' })) }),
     handle({ isWhole }) {

@@ -55,7 +55,7 @@ export function checkDestination(
       advice: AUTH_ADVICE[failure.reason],
     }
   const advice = `To see the reason of the last attempt of each delivery, run: switchyard deliveries --destination ${id} --state pending`
-  // The cause first: what the circuit breaker does follows from it.
+  // The cause comes first, because it explains the state of the circuit breaker.
   const cause = failure === null ? '' : `${failure.error.replace(/\.$/, ';')} `
   if (health !== undefined && health.breaker !== 'closed') {
     const message = `${name}: ${cause}${backlog}. The circuit breaker is open, because recent attempts failed: one probe is sent at a time.`

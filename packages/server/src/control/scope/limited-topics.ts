@@ -137,7 +137,7 @@ export function limitedDocuments(store: Store, scope: Scope): DocumentStore {
     get: async (kind, key) => (kindOf(kind).exists(key) ? documents.get(kind, key) : undefined),
     list: (kind, query) => documents.list(kind, { ...query, prefixes: kindOf(kind).prefixes() }),
     update: (kind, keys, change) => {
-      // Callers change only these themselves, with keys that they name.
+      // Saved queries are the only documents that callers change themselves, and they name the keys.
       const may = kind === SAVED_QUERIES && keys.length > 0 && keys.every((key) => kindOf(kind).exists(key))
       return may ? documents.update(kind, keys, change) : outOfReach(`changing a document of the kind ${kind}`)
     },

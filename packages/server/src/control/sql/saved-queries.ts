@@ -14,10 +14,10 @@ const NEW_QUERY = object({
   name: string({
     min: 1,
     max: MAX_NAME,
-    check: (text) => (text.trim() !== text || /\p{Cc}/u.test(text) ? 'must not have control characters, or spaces at its ends' : null),
-    description: 'A query of the lake with this name is replaced.',
+    check: (text) => (text.trim() !== text || /\p{Cc}/u.test(text) ? 'must not have control characters, or a space at either end' : null),
+    description: 'A query that has this name already is replaced.',
   }),
-  query: string({ min: 1, max: MAX_QUERY, description: 'It is not checked before it runs.' }),
+  query: string({ min: 1, max: MAX_QUERY, description: 'Not checked for errors until it is run.' }),
 })
 const QUERY = object(
   {
@@ -36,7 +36,7 @@ export function savedQueryRoutes({ store, clock }: ControlParts): Route[] {
   return [
     route('GET', '/destinations/:id/queries', {
       summary: 'List the saved queries of a warehouse',
-      description: `By name. A warehouse has at most ${MAX_SAVED_QUERIES}.`,
+      description: `Sorted by name. A warehouse has at most ${MAX_SAVED_QUERIES}.`,
       access: ACCESS,
       answer: object({ data: array(QUERY), next: nullable(string({ description: 'Always null: the list is complete.' })) }),
       errors: ['destination_not_found', 'not_a_warehouse'],

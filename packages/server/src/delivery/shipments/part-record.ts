@@ -40,7 +40,7 @@ export interface UnitOutcome {
   version: number
 }
 
-/** The messages by part. */
+/** The given messages, grouped by part. */
 export function partsOf(records: readonly PartRecord[], members: readonly Member[]): Part[] {
   return byPart(members).map(([part, indexes]) => {
     const { origin, segment, keys } = records[part] as PartRecord

@@ -26,14 +26,14 @@ class SharedPart {
 }
 
 export class SharedParts {
-  /** The last one of each origin. */
+  /** The latest part of each origin. */
   readonly #byOrigin = new Map<RowId, SharedPart>()
 
   set(part: number, record: PartRecord, contents: PartContent[]): void {
     this.#byOrigin.set(record.origin, new SharedPart(part, record, contents))
   }
 
-  /** What the messages of a shipment can be added to. */
+  /** The part that the messages of a shipment can be added to. */
   find({ attempt, replay }: Shipment, origin: RowId, segment: RowId, body: SegmentBody | undefined): SharedPart | undefined {
     const shared = this.#byOrigin.get(origin)
     if (shared === undefined) return undefined

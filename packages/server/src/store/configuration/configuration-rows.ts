@@ -35,7 +35,7 @@ export interface ChangeTables {
   putVersion(row: VersionRow): Awaitable<unknown>
   /** Removes the versions of a destination up to this one. */
   dropVersions(destinationId: string, upTo: number): Awaitable<unknown>
-  /** Removes what an integration keeps between messages, and what is stored of the tables of a warehouse. */
+  /** Removes what an integration keeps between messages, and what is stored about the tables of a warehouse. */
   dropState(destinationId: string): Awaitable<unknown>
   /** Removes what integrations keep of these users. */
   dropStateOf(userIds: readonly string[]): Awaitable<unknown>

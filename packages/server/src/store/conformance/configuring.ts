@@ -266,7 +266,7 @@ export function configuring({ store, reopen, open }: StoreFixture): void {
     assert.equal((await store().history.delivery(deliveriesOf(held.shipment)[7] as string))?.state, 'cancelled')
   })
 
-  test('what is stored of the tables of a warehouse is deleted with the destination, and nothing else', async () => {
+  test('what is stored about the tables of a warehouse is deleted with the destination, and nothing else', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const { id: other } = await newDestination(store(), sourceId)
     const keysOf = (id: string): string[] => [id, `${id} ${sourceId} meta`, `${id} load_1`]

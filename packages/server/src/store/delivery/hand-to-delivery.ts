@@ -40,7 +40,7 @@ export function handToDelivery(
       bytes,
     )
   }
-  // An ordered destination may have a shipment for each partition.
+  // Each destination once: an ordered one may have a shipment for each partition.
   for (const destinationId of new Set(unclaimed)) consumer.wake(destinationId)
 }
 

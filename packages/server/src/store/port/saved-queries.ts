@@ -1,12 +1,12 @@
-// Queries of SQL that people have saved for a lake, for everybody who may query it. A document for each; the key is made of the name, so that saving a name
-// again replaces the query. They are deleted with the lake.
+// SQL queries that people have saved for a lake, for everybody who may query all of it. Each is a document. Its key is derived from its name, so that saving
+// a query under the same name replaces it. Saved queries are deleted with the lake.
 
 import { createHash } from 'node:crypto'
 import type { Actor } from './audit.ts'
 import type { DocumentStore } from './documents.ts'
 
 export const SAVED_QUERIES = 'saved-query'
-/** Of one lake, so that all can be listed at once. */
+/** The limit of one lake, so that one response can list all of them. */
 export const MAX_SAVED_QUERIES = 200
 
 export interface SavedQuery {
@@ -17,14 +17,14 @@ export interface SavedQuery {
   savedBy: Pick<Actor, 'id' | 'name'>
 }
 
-/** By name. */
+/** Sorted by name. */
 export async function readSavedQueries(documents: Pick<DocumentStore, 'list'>, destinationId: string): Promise<SavedQuery[]> {
   const stored = await documents.list(SAVED_QUERIES, { prefix: `${destinationId} `, order: 'key', limit: MAX_SAVED_QUERIES })
   const queries = stored.map(({ doc }) => doc as unknown as SavedQuery)
   return queries.sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-/** Saves it, or replaces the one with this name, which is returned as `before`. Returns null if there are too many. */
+/** Saves a query. If it replaces one with the same name, that is returned as `before`. Returns null if the lake has the most queries it may have. */
 export async function saveQuery(
   documents: DocumentStore,
   destinationId: string,
@@ -42,7 +42,7 @@ export async function saveQuery(
   return { before, after }
 }
 
-/** Returns it; null if there is none with this id. */
+/** Returns the removed query; null if there is none with this id. */
 export async function removeQuery(documents: DocumentStore, destinationId: string, id: string): Promise<SavedQuery | null> {
   if (!/^qry_[\da-f]{24}$/.test(id)) return null
   const key = `${destinationId} ${id}`

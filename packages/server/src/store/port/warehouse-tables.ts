@@ -14,7 +14,7 @@ export const WAREHOUSE_TABLES = 'warehouse-table'
 export const WAREHOUSE_LOADS = 'warehouse-load'
 export const WAREHOUSE_HISTORY = 'warehouse-history'
 export const WAREHOUSE_NOTICES = 'warehouse-notice'
-/** All of them are deleted with their destination. Their keys begin with its id. */
+/** The kinds of documents that are deleted with their destination. Their keys begin with its id. */
 export const WAREHOUSE_DOCUMENTS: readonly string[] = [
   WAREHOUSE_SCHEMAS,
   WAREHOUSE_TABLES,

@@ -161,7 +161,7 @@ export class OrderedWaiting implements KeyOrder {
       if (batch.size > 1) this.#tasks.add(task)
       tasks.push(task)
     }
-    // In the order of the claim, which the shipments of several tasks may share.
+    // In the order of the claim, not task by task: the shipments of several tasks may alternate in it.
     const members = byShipment(tasks.flatMap((task) => [...task.waiting])) as Map<RowId, OrderedMember[]>
     for (const { shipment } of shipments) {
       const isHead = shipment.order?.row === 'head'

@@ -41,7 +41,7 @@ export class LoaderAnswering {
     if (question.kind === 'schemas') return readSchemas(documents, question.destinationId)
     if (question.kind === 'open') return openLoads(documents, question.destinationId)
     const { tables, unfit } = question
-    // What is stored of the tables was deleted with the destination.
+    // The destination was deleted, and everything that was stored about its tables with it.
     if (!store.configuration().destinations.has(question.destinationId)) return null
     if (tables.length > 0) await addStats(documents, question, tables, unfit, nowMs())
     await noteTables(documents, question, nowMs())

@@ -30,7 +30,7 @@ export interface PlannedSegment {
 
 export interface Planned {
   id: string
-  /** The row id in the ids of its deliveries. Shipments of the same destination whose messages are in order share that of the first. */
+  /** The row id that the ids of its deliveries contain. The ordered shipments of one request to the same destination share that of the first. */
   origin: string
   item: Item
   segment: string

@@ -360,7 +360,7 @@ export class Settling {
 
 /**
  * The shipments whose rows change. The ordered messages of a request have a shipment for each partition, and many of these are kept as they are. Rows that
- * do not change need no fence, but the settlement needs one.
+ * do not change need no fence, but at least one row of the settlement must be fenced.
  */
 function changedOf({ done, kept }: Settlement): Settlement['kept'] {
   const changed = kept.filter((one) => one.shipment.order === undefined || countOf(one) !== countOf(one.shipment))

@@ -39,7 +39,7 @@ test('the process that inspects stays until its parent has read the result and g
   const ended = once(inspector, 'exit')
   const [reply] = await once(inspector, 'message')
   assert.equal(reply.ok, true)
-  // Before it waited, it had ended within a few milliseconds, and a busy parent sometimes saw that before the result.
+  // An earlier version exited at once after sending, and a busy parent sometimes saw the exit before the result.
   assert.equal(await Promise.race([ended.then(() => 'ended'), setTimeout(500, 'waits')]), 'waits')
   inspector.disconnect()
   assert.deepEqual(await ended, [0, null])
