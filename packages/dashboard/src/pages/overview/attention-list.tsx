@@ -1,15 +1,16 @@
 // What needs attention: the incidents that are not closed, each with its cause, its numbers and what can be done. Says that nothing needs attention
-// only after the service has said so.
+// only after the service has said so, and while no destination has problems: an incident begins some time after its cause.
 
 import { Alert, Button, Group, Paper, Stack, Text, ThemeIcon } from '@mantine/core'
 import type { ApiProblem } from '../../api/client.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading } from '../../components/page.tsx'
-import { Note, SectionTitle } from '../../components/styled.tsx'
+import { NameLink, Note, SectionTitle } from '../../components/styled.tsx'
 import { IncidentCounts } from '../../incidents/incident-counts.tsx'
 import { IncidentItem } from '../../incidents/incident-item.tsx'
 import { type Incident, mostUrgentFirst } from '../../incidents/incident-text.ts'
 import { changeSearch } from '../../url/url-state.ts'
+import type { Troubled } from './troubled.ts'
 
 const SHOWN = 6
 
@@ -18,17 +19,19 @@ interface AttentionProps {
   problem: ApiProblem | null
   /** Null until the check has answered. */
   store: { isAvailable: boolean; message: string } | null
+  troubled: readonly Troubled[] | undefined
   retry: () => void
   isNew: boolean
   isAll: boolean
 }
 
-export function Attention({ incidents, problem, store, retry, isNew, isAll }: AttentionProps) {
+export function Attention({ incidents, problem, store, troubled, retry, isNew, isAll }: AttentionProps) {
   const sorted = incidents === undefined ? undefined : mostUrgentFirst(incidents)
   const shown = isAll ? sorted : sorted?.slice(0, SHOWN)
   const hidden = (sorted?.length ?? 0) - (shown?.length ?? 0)
   const isDown = store?.isAvailable === false
-  const isHealthy = sorted?.length === 0 && !isDown
+  const isQuiet = sorted?.length === 0 && !isDown
+  const isHealthy = isQuiet && troubled?.length === 0
   // A new installation shows the first steps instead.
   if (isHealthy && isNew) return null
   return (
@@ -58,6 +61,19 @@ export function Attention({ incidents, problem, store, retry, isNew, isAll }: At
           </Group>
         </Paper>
       )}
+      {isQuiet && troubled !== undefined && troubled.length > 0 && (
+        <Paper withBorder p="md" role="status">
+          <Text fw={600}>{troubled.length === 1 ? 'A destination has problems' : `${troubled.length} destinations have problems`}</Text>
+          <Note>If this continues, it becomes an incident.</Note>
+          <Stack component="ul" gap={4} mt="xs" mb={0} pl="md">
+            {troubled.slice(0, SHOWN).map(({ id, name, cause }) => (
+              <li key={id}>
+                <NameLink to={`/destinations/${id}`}>{name}</NameLink> <Text span>{cause}</Text>
+              </li>
+            ))}
+          </Stack>
+        </Paper>
+      )}
       {shown !== undefined && shown.length > 0 && (
         <Paper withBorder component="ul" p={0} m={0} style={{ listStyle: 'none', overflow: 'hidden' }}>
           {shown.map((incident, at) => (
@@ -75,7 +91,9 @@ export function Attention({ incidents, problem, store, retry, isNew, isAll }: At
           Show fewer
         </Button>
       )}
-      {sorted === undefined && problem === null && <Loading lines={2} label="Checking what needs attention" />}
+      {(sorted === undefined || (isQuiet && troubled === undefined && !isNew)) && problem === null && (
+        <Loading lines={2} label="Checking what needs attention" />
+      )}
     </Stack>
   )
 }

@@ -7,6 +7,7 @@ import { type Period, span } from '../../components/charts/periods.ts'
 import { useNow } from '../../components/styled.tsx'
 import { useActiveIncidents } from '../../incidents/use-incidents.ts'
 import { useSession } from '../../session/session.tsx'
+import { troubledOf } from './troubled.ts'
 
 const REFRESH_MS = 10_000
 /** A smaller difference from the service's clock is ignored: correcting it would change the query, and miss the cache, with every response. */
@@ -25,6 +26,7 @@ export function useOverview(period: Period) {
   const nodes = useApi('GET /api/nodes', { everyMs: REFRESH_MS })
   const nowMs = useServiceNow(nodes.data?.data, nodes.dataUpdatedAt)
   const destinations = useApi('GET /api/destinations/summary', { everyMs: 30_000 })
+  const health = useApi('GET /api/destinations/health', { everyMs: REFRESH_MS })
   const totals = useApi('GET /api/stats/totals', { everyMs: REFRESH_MS })
   const ledger = useApi('GET /api/ledger', { query: {}, everyMs: REFRESH_MS })
   const incidents = useActiveIncidents()
@@ -36,7 +38,7 @@ export function useOverview(period: Period) {
   const isCompared = dataSince !== null && dataSince <= before
   const series = useApi('GET /api/stats', { query: { ...within, step: period.step }, everyMs: period.everyMs, keep: true })
   const earlier = useApi('GET /api/stats', { query: { from: before, to: from, step: period.step }, keep: true, enabled: isCompared })
-  const all = [nodes, destinations, totals, ledger, incidents, series, earlier]
+  const all = [nodes, destinations, health, totals, ledger, incidents, series, earlier]
 
   return {
     nowMs,
@@ -47,7 +49,16 @@ export function useOverview(period: Period) {
     series,
     earlier: isCompared ? earlier.data : undefined,
     isOld: series.isPlaceholderData || (isCompared && earlier.isPlaceholderData),
-    attention: { incidents: incidents.data?.data, problem: incidents.error, store: store.data ?? null },
+    attention: {
+      incidents: incidents.data?.data,
+      problem: incidents.error,
+      store: store.data ?? null,
+      // Without the list, the incidents are all that is known.
+      troubled:
+        health.data === undefined && health.error !== null
+          ? []
+          : troubledOf(destinations.data?.data, health.data?.data, health.dataUpdatedAt),
+    },
     /** A query that answered before and fails now: the page shows old data. */
     stale: [nodes, ledger, incidents, series].find(({ data, error }) => data !== undefined && error !== null),
     retry: () => {
