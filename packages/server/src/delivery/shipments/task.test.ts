@@ -51,22 +51,39 @@ test('a shipment is sent message by message, and deliveries are recorded with th
   assert.deepEqual([record?.attempt, record?.requests.map(({ indexes }) => indexes)], [1, [[0], [1]]])
 })
 
+const nothing = (): void => {}
+const NO_ORDER: KeyOrder = { delivered: nothing, stopped: nothing, withdrawn: nothing, leave: nothing, returned: nothing }
+
+/** Requests of four messages, by origin. */
+const BODIES = new Map([6, 7].map((origin) => [origin, bodyOf(contentOf(items(4)))]))
+
+/** A shipment with some messages of a request. */
+function orderedOf(id: number, origin: number, indexes: number[], keys: number[]): ClaimedShipment {
+  const given = { order: { row: 'fresh' as const, ord: id }, parts: [{ origin, segment: origin, indexes, keys }] }
+  return { ...claimedOf(id, [], given), bodies: BODIES }
+}
+
+test('a batch that is retried has its messages in the same order, also if one of another request is between two of one request', () => {
+  const shipments = [orderedOf(1, 7, [0], [5]), orderedOf(2, 6, [0], [8]), orderedOf(3, 7, [1], [8])]
+  const task = new Task(shipments, { type: 'webhook', batch: { ...SINGLE, size: 10 } }, 1, NO_ORDER)
+  task.finish(task.startTogether([...task.waiting], true, NOW_MS), results('temporary'))
+  const { remaining } = settle(task)
+  assert.deepEqual(
+    remaining.map(({ parts }) => parts.map(({ origin, indexes }) => [origin, indexes])),
+    [
+      [
+        [7, [0]],
+        [6, [0]],
+        [7, [1]],
+      ],
+    ],
+  )
+})
+
 test('ordered shipments of one request are given to the sender once and have one record, and each ends with its own messages', () => {
-  const body = bodyOf(contentOf(items(4)))
-  const shipmentOf = (id: number, indexes: number[], keys: number[]): ClaimedShipment => {
-    const given = { order: { row: 'fresh' as const, ord: id }, parts: [{ origin: 7, segment: 9, indexes, keys }] }
-    return { ...claimedOf(id, [], given), bodies: new Map([[9, body]]) }
-  }
   const delivered: number[] = []
-  const nothing = (): void => {}
-  const order: KeyOrder = {
-    delivered: (members) => void delivered.push(...members.map(({ key }) => key)),
-    stopped: nothing,
-    withdrawn: nothing,
-    leave: nothing,
-    returned: nothing,
-  }
-  const task = new Task([shipmentOf(1, [0, 3], [5, 6]), shipmentOf(2, [1, 2], [7, 8])], { type: 'webhook', batch: SINGLE }, 1, order)
+  const order: KeyOrder = { ...NO_ORDER, delivered: (members) => void delivered.push(...members.map(({ key }) => key)) }
+  const task = new Task([orderedOf(1, 7, [0, 3], [5, 6]), orderedOf(2, 7, [1, 2], [7, 8])], { type: 'webhook', batch: SINGLE }, 1, order)
   assert.deepEqual(
     task.contents.map(({ indexes }) => indexes),
     [[0, 1, 2, 3]],

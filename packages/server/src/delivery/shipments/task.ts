@@ -89,7 +89,8 @@ export class Task {
   ) {
     this.#kind = KINDS[type]
     this.#order = order
-    this.#shared = order === null ? null : new SharedParts()
+    // In a batch, a message of another request may be between two of the same request, and a retry must not move it.
+    this.#shared = order === null || batch.size > 1 || shipments.length === 1 ? null : new SharedParts()
     this.stops = new StoppedKeys(order)
     this.#shipments = shipments.map(({ shipment, bytes }) => ({ shipment, bytes }))
     this.retry = shipments.some(({ shipment }) => shipment.attempt > 0)

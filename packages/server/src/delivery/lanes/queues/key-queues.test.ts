@@ -121,7 +121,9 @@ test('after a message that is to be attempted again, only the head of its key st
   const [a, b, late, head] = [{ key: 1 }, { key: 1 }, { key: 1 }, { key: 1 }]
   for (const message of [a, b]) queues.add(message, false)
   queues.start([a])
+  assert.equal(queues.isLeaving(1), false)
   assert.deepEqual(queues.stop([a]), [b])
+  assert.equal(queues.isLeaving(1), true)
   queues.claimStarted()
   assert.equal(queues.add(late, false), false, 'it was claimed before the store knew of the retry')
   queues.returned([1, 1])
@@ -131,6 +133,7 @@ test('after a message that is to be attempted again, only the head of its key st
   queues.returned([1])
   queues.start([head])
   queues.end([head])
+  assert.equal(queues.isLeaving(1), false)
   assert.equal(queues.size, 0)
 })
 

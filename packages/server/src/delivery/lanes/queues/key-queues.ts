@@ -46,6 +46,11 @@ export class KeyQueues<M extends Keyed> {
     return true
   }
 
+  /** Whether messages of the key are on their way back to the store, so that a claimed one would be refused. */
+  isLeaving(key: OrderKey): boolean {
+    return (this.#queues.get(key)?.leaving ?? 0) > 0
+  }
+
   // ── What goes ──
 
   /** A message that may start: the one that has been first in its queue for longest. */

@@ -3,6 +3,7 @@
 // Invariant: one claim at a time; what is claimed is in a task, and in the queue of its key, before the next claim begins.
 
 import { kindOf } from '../../../destinations/kinds.ts'
+import type { OrderKey } from '../../../model/order/order-key.ts'
 import type { BatchSettings, ClaimedShipment, DeliveryStore, Destination, Part, RowId, Settlement, Shipment } from '../../../store/store.ts'
 import type { Clock } from '../../../timing/clock.ts'
 import { monotonicMs } from '../../../timing/monotonic.ts'
@@ -156,7 +157,7 @@ export class OrderedWaiting implements KeyOrder {
     const held = this.#deps.held()
     const tasks: Task[] = []
     const { batch } = destination()
-    for (const group of groupsOf(shipments, batch.size)) {
+    for (const group of groupsOf(shipments, batch.size, (key) => this.#queues.isLeaving(key))) {
       const task = new Task(group, destination(), 1, this)
       if (batch.size > 1) this.#tasks.add(task)
       tasks.push(task)
@@ -287,18 +288,21 @@ export class OrderedWaiting implements KeyOrder {
 
 /**
  * Heads are tasks of their own. With batches, other shipments share a task with as many as fit into one. Otherwise the new messages of one request share
- * a task, although each partition has a shipment: they are parsed once, and recorded together.
+ * a task, although each partition has a shipment: they are parsed once, and recorded together. But a shipment with a message that must go back to the
+ * store is alone, so that the message need not wait for the rest of its request, and its key for it.
  */
-function groupsOf(shipments: readonly ClaimedShipment[], size: number): ClaimedShipment[][] {
-  return size === 1 ? groupsByOrigin(shipments) : groupsBySize(shipments, size)
+function groupsOf(shipments: readonly ClaimedShipment[], size: number, isLeaving: (key: OrderKey) => boolean): ClaimedShipment[][] {
+  return size === 1 ? groupsByOrigin(shipments, isLeaving) : groupsBySize(shipments, size)
 }
 
-function groupsByOrigin(shipments: readonly ClaimedShipment[]): ClaimedShipment[][] {
+function groupsByOrigin(shipments: readonly ClaimedShipment[], isLeaving: (key: OrderKey) => boolean): ClaimedShipment[][] {
   const groups: ClaimedShipment[][] = []
   const byOrigin = new Map<RowId, ClaimedShipment[]>()
   for (const claimed of shipments) {
     const { order, parts } = claimed.shipment
-    const origin = order?.row === 'fresh' && parts.length === 1 ? (parts[0] as Part).origin : undefined
+    const [part] = parts as [Part]
+    const isShared = order?.row === 'fresh' && parts.length === 1 && part.keys?.some(isLeaving) !== true
+    const origin = isShared ? part.origin : undefined
     const group = origin === undefined ? undefined : byOrigin.get(origin)
     if (group !== undefined) {
       group.push(claimed)
