@@ -67,7 +67,7 @@ suite('Integrations on the command line', { concurrency: 2 }, () => {
     const wrong = await switchyard(service, 'destinations', 'create', 'x', '--integration', 'actions-amplitude')
     assert.match(wrong.stderr, /settings\.apiKey is required/)
     const both = await switchyard(service, 'destinations', 'create', 'x', 'https://receiver.example/', '--integration', 'actions-slack')
-    assert.match(both.stderr, /either a URL.* or --integration/)
+    assert.match(both.stderr, /Give one of these: a URL.*--integration/)
   })
 
   test('--set gives a value the type that the definition has for the setting', async () => {

@@ -69,8 +69,9 @@ export function schemaName(sourceName: string, taken: Iterable<string>): string 
   return firstFree(name, (candidate) => others.has(candidate))
 }
 
-/** Names are remembered, because they are needed for each message of an event. At most this many. */
+/** Names are remembered, because they are needed for each message of an event. At most this many, and no longer ones: a sender chooses them. */
 const MAX_KNOWN = 10_000
+const MAX_REMEMBERED_LENGTH = 200
 const events = new Map<string, string>()
 const tables = new Map<string, string>()
 
@@ -97,6 +98,7 @@ function remembered(known: Map<string, string>, event: string, find: (event: str
   if (before !== undefined) return before
   const found = find(event)
   // Events can be unlimited in number, if a sender puts an id into their names.
+  if (event.length > MAX_REMEMBERED_LENGTH) return found
   if (known.size >= MAX_KNOWN) known.clear()
   known.set(event, found)
   return found

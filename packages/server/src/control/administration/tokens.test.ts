@@ -31,6 +31,7 @@ test('a token is shown once, stored as a hash, and authorizes requests', async (
     role: 'admin',
     sources: 'all',
     expiresAt: null,
+    dataSince: null,
   })
 })
 

@@ -37,12 +37,13 @@ export class LoaderAnswering {
     const { documents } = store
     const question = about as LoaderQuestion
     if (question.kind === 'begins') return this.#begins(question)
-    if (question.kind === 'grew') return storeSchema(documents, question, question.before, question.change, nowMs())
+    // Of a destination that was deleted nothing is stored any more.
+    const isKnown = store.configuration().destinations.has(question.destinationId)
+    if (question.kind === 'grew') return isKnown ? storeSchema(documents, question, question.before, question.change, nowMs()) : true
     if (question.kind === 'schemas') return readSchemas(documents, question.destinationId)
     if (question.kind === 'open') return openLoads(documents, question.destinationId)
     const { tables, unfit } = question
-    // The destination was deleted, and everything that was stored about its tables with it.
-    if (!store.configuration().destinations.has(question.destinationId)) return null
+    if (!isKnown) return null
     if (tables.length > 0) await addStats(documents, question, tables, unfit, nowMs())
     await noteTables(documents, question, nowMs())
     const { loadId: id, sourceId, messages, bytes, durationMs, failed } = question

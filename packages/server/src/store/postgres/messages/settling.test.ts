@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { claimOrdered, newOrdered, settle } from '../../conformance/delivery/ordering.ts'
 import {
   accept,
   claim,
@@ -12,7 +13,7 @@ import {
   tracks,
   until,
 } from '../../conformance/fixtures.ts'
-import { ClaimLost, type Shipment } from '../../store.ts'
+import { type ClaimedShipment, ClaimLost, type Shipment } from '../../store.ts'
 import type { MessageContext } from '../cluster/store-context.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
@@ -54,6 +55,27 @@ test('a shipment that is settled together with one that is no longer held is rel
   )
   await store.delivery.settle(settlementOf(found, 'delivered'))
   assert.equal((await ledgerOf(store, destinationId)).delivered, 2)
+})
+
+test('a head counts the body of its request once, although the messages of the request were in several shipments', async () => {
+  const { sourceId, destinationId } = await newOrdered(store)
+  const sent = Array.from({ length: 40 }, (_, at) => track(`${at}-ordered`, { userId: `user${at}` }))
+  await accept(store, sourceId, sent, [destinationId])
+  const claimed: ClaimedShipment[] = []
+  await until(
+    async () => claimed.push(...(await claimOrdered(store, destinationId)).shipments),
+    () => claimed.flatMap(({ shipment }) => shipment.parts.flatMap(({ indexes }) => indexes)).length === sent.length,
+    'this node delivers all partitions',
+  )
+  assert.ok(claimed.length > 1)
+  const bytes = async (attempts: string): Promise<number> => {
+    const rows = await database.query(`SELECT max(bytes)::int AS bytes FROM switchyard.shipments WHERE attempt ${attempts}`)
+    return Number(rows[0]?.['bytes'])
+  }
+  const body = await bytes('= -1')
+  assert.ok(body > 0)
+  await settle(store, claimed, (name) => (name === '7' ? 'retry' : 'delivered'))
+  assert.equal(await bytes('= -2'), body)
 })
 
 test('settlements that take too long in one statement are written one by one', async () => {

@@ -9,7 +9,7 @@ import { assertBalanced, countOf, type RecordRow, recordRow } from '../../encodi
 import { storedParts } from '../../encoding/stored-parts.ts'
 import { INTEGRATION_STATE, stateDocuments } from '../../port/integration-state.ts'
 import { hasUserData } from '../../port/without-deleted.ts'
-import { ClaimLost, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
+import { ClaimLost, type Part, type Settlement, type ShipmentDraft, StoreUnavailable } from '../../store.ts'
 import type { MessageContext } from '../cluster/store-context.ts'
 import { writeOutcomes } from '../replays/replay-outcomes.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
@@ -346,15 +346,16 @@ export class Settling {
     })
   }
 
-  /** Estimates the size of a draft's segments from the sizes of the shipments that were held. */
+  /** Estimates the size of a draft's segments from the sizes of the shipments that were held. Several of these may have messages of the same request. */
   #bytesOf({ done, kept }: Settlement, draft: ShipmentDraft): number {
-    const origins = new Set(draft.parts.map(({ origin }) => origin))
-    let bytes = 0
+    const most = new Map(draft.parts.map(({ origin }) => [origin, 0]))
     for (const { id, parts } of [...done, ...kept.map(({ shipment }) => shipment)]) {
-      const share = parts.filter(({ origin }) => origins.has(origin)).length / Math.max(1, parts.length)
-      bytes += Math.ceil(this.#tools.claiming.bytesOf(id as string) * share)
+      const share = this.#tools.claiming.bytesOf(id as string) / Math.max(1, parts.length)
+      const own = new Map<Part['origin'], number>()
+      for (const { origin } of parts) own.set(origin, (own.get(origin) ?? 0) + share)
+      for (const [origin, bytes] of own) if ((most.get(origin) ?? bytes) < bytes) most.set(origin, bytes)
     }
-    return bytes
+    return [...most.values()].reduce((sum, bytes) => sum + Math.ceil(bytes), 0)
   }
 }
 
