@@ -169,7 +169,8 @@ export function accepting({ store, reopen, open }: StoreFixture): void {
     consumer.reserves = false
     store().delivery.attach(consumer)
     await accept(store(), sourceId, [track('a')], [destinationId])
-    assert.deepEqual([consumer.received, consumer.woken], [[], [destinationId]])
+    assert.deepEqual(consumer.received, [])
+    assert.ok(consumer.woken.includes(destinationId))
     assert.deepEqual(messageIdsOf(await claimOne(store(), destinationId)), ['a'])
   })
 

@@ -344,6 +344,7 @@ export class RecordingConsumer implements ShipmentConsumer {
   readonly received: ClaimedShipment[] = []
   readonly cancelled: [destinationId: string, bytes: number][] = []
   readonly deletions: IsDeleted[] = []
+  /** A poll of PostgreSQL wakes every destination with work at any time, so this may contain others, and one twice. */
   readonly woken: string[] = []
   readonly writableStates: boolean[] = []
 

@@ -76,7 +76,8 @@ export function quarantine({ store, open }: StoreFixture): void {
     const consumer = new RecordingConsumer()
     store().delivery.attach(consumer)
     await accept(store(), sourceId, tracks(2), [destinationId], quarantining([0, 1]))
-    assert.deepEqual([consumer.received, consumer.reservations, consumer.woken], [[], [], []])
+    assert.deepEqual([consumer.received, consumer.reservations], [[], []])
+    assert.ok(!consumer.woken.includes(destinationId))
     assert.deepEqual(await ledgerOf(store(), destinationId), counts())
   })
 
@@ -132,7 +133,7 @@ export function quarantine({ store, open }: StoreFixture): void {
     })
     const id = `${segment}-0`
     assert.deepEqual(await store().quarantine.release([{ id, routing }], audit), [id])
-    assert.deepEqual(consumer.woken, [destinationId])
+    assert.ok(consumer.woken.includes(destinationId))
     assert.deepEqual(await store().quarantine.release([{ id, routing }], audit), [], 'a second time')
     assert.deepEqual(await store().quarantine.delete([id]), [], 'nor can it be deleted now')
     assert.equal((await store().history.audit({ subject: sourceId, action: 'quarantine.release' }, ALL)).data.length, 1)

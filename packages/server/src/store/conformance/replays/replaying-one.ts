@@ -35,7 +35,7 @@ export function replayingOne({ store, reopen }: StoreFixture): void {
     store().delivery.attach(consumer)
     const replayed = await store().replays.replay(delivery)
     assert.ok(replayed.ok)
-    assert.deepEqual(consumer.woken, [destinationId])
+    assert.ok(consumer.woken.includes(destinationId))
     assert.deepEqual(await ledgerOf(store(), destinationId), counts({ owed: 4, failed: 3, pending: 1 }))
     await reopen()
     const again = await claimOne(store(), destinationId)
