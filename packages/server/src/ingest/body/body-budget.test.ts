@@ -76,7 +76,7 @@ test('a connection can be reused after a request with an unknown key, once its b
 })
 
 test('if the body does not arrive after the rejection, the connection is closed at the deadline', async (t) => {
-  const api = await trackingApi(t, { bodyTimeoutMs: 500 })
+  const api = await trackingApi(t, { bodyTimeoutMs: 2_000 })
   assert.match(await api.exchange(head({ ...WRONG, 'Content-Length': '1000' })), /^HTTP\/1\.1 401 /)
   assert.equal(api.rejections.length, 1)
 })
