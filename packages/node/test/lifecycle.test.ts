@@ -67,7 +67,8 @@ test('flushInterval after the first message the queue is flushed', async () => {
     analytics.track(event)
     await server.arrived(round)
     const waited = (server.requests[round - 1]?.at ?? 0) - called
-    assert.ok(waited >= 140 && waited < 2_000, `flushed after ${waited} ms`)
+    // Much less than the default of ten seconds.
+    assert.ok(waited >= 140 && waited < 8_000, `flushed after ${waited} ms`)
   }
   await analytics.closeAndFlush()
 })
