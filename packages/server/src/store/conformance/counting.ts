@@ -186,8 +186,8 @@ export function counting({ store, reopen, open }: StoreFixture): void {
     const told = async () => new Map((await store().books.oldestPending()).map(({ destinationId: id, atMs }) => [id, atMs]))
     const first = await told()
     assert.equal(first.get(destinationId), await store().books.oldestPendingAtMs(destinationId))
-    // By the store's clock.
-    assert.ok((first.get(destinationId) as number) >= before - 20)
+    // The clock of a database server is known only to within one round trip.
+    assert.ok((first.get(destinationId) as number) >= before - 5_000)
     assert.equal(first.has(idle), false)
     await settleAll(store(), destinationId, 'delivered')
     assert.equal((await told()).has(destinationId), false)

@@ -133,7 +133,8 @@ test('a node that comes back after its lease has expired sends and stores nothin
     (mine) => mine > 0,
     'it sends again',
   )
-  assert.equal(consumer.deletions.length, 1)
+  // More than once if its lease has expired again meanwhile.
+  assert.ok(consumer.deletions.length > 0)
   assert.equal(other.configuration().suppressions.get(sourceId)?.has('gone'), true)
   assert.notEqual(await accepting, 'stored')
   assert.deepEqual(await messageIds(one, sourceId), [])
