@@ -14,6 +14,7 @@ const BATCH = IS_LONG ? 10 : 50
 const NODES = IS_LONG ? 3 : 2
 const SAMPLING = { turns: IS_LONG ? 20 : 2, messagesPerTurn: IS_LONG ? 250 : 150, perSecond: 150 }
 const WARM_UP = { turns: 1, messagesPerTurn: 150, perSecond: 150 }
+const SAMPLINGS = IS_LONG ? 1 : 5
 const MOST_TIMES = 3
 const MOST_MORE_MS = 250
 
@@ -30,13 +31,19 @@ test(`a dead destination with ${OWED.toLocaleString('en')} pending messages does
   const subjects = [stack.use(await createSubject(without)), stack.use(await createSubject(beside))]
 
   await sampleInTurns(subjects, WARM_UP)
-  const [alone = [], dead = []] = await sampleInTurns(subjects, SAMPLING)
-  const [p99Alone, p99Dead] = [percentile(alone, 0.99), percentile(dead, 0.99)]
-  t.diagnostic(
-    `p50 ${percentile(alone, 0.5).toFixed(1)} → ${percentile(dead, 0.5).toFixed(1)} ms, ` +
-      `p99 ${p99Alone.toFixed(1)} → ${p99Dead.toFixed(1)} ms of ${alone.length} messages each`,
-  )
-  assert.ok(p99Dead < MOST_TIMES * p99Alone + MOST_MORE_MS, `p99 was ${p99Alone} ms without and is ${p99Dead} ms with the dead destination`)
+  const isSlower = async (): Promise<boolean> => {
+    const [alone = [], dead = []] = await sampleInTurns(subjects, SAMPLING)
+    const [p99Alone, p99Dead] = [percentile(alone, 0.99), percentile(dead, 0.99)]
+    t.diagnostic(
+      `p50 ${percentile(alone, 0.5).toFixed(1)} → ${percentile(dead, 0.5).toFixed(1)} ms, ` +
+        `p99 ${p99Alone.toFixed(1)} → ${p99Dead.toFixed(1)} ms of ${alone.length} messages each`,
+    )
+    return p99Dead >= MOST_TIMES * p99Alone + MOST_MORE_MS
+  }
+  // Another process may take the machine while only one of the two is measured, but not each time.
+  let slower = 0
+  while (slower < SAMPLINGS && (await isSlower())) slower++
+  assert.ok(slower < SAMPLINGS, 'deliveries were slower with the dead destination each time')
 
   // All of them are still pending, in order.
   const recount = await beside.api<{ consistent: boolean; data: { destinationId: string; pending: number }[] }>('/ledger?recount=true')

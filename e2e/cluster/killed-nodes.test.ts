@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IS_LONG } from '../system/long-tests.ts'
 import { eventually } from '../system/signals.ts'
-import { type Cluster, RESUME_KILLED_MS, startCluster } from './cluster.ts'
+import { type Cluster, RESUME_KILLED_DEADLINE_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe, type Fault } from './compare-ledgers.ts'
 import { enough, holdMessage, startLoad } from './traffic.ts'
 
@@ -23,7 +23,7 @@ test('repeated kill -9 of one of three nodes: nothing is lost, and others take o
   const killedMs = performance.now()
   await cluster.node(1).kill()
   held.acceptRequests()
-  const resumedMs = await held.deliveredAgain(killedMs, RESUME_KILLED_MS)
+  const resumedMs = await held.deliveredAgain(killedMs, RESUME_KILLED_DEADLINE_MS)
   t.diagnostic(`another node delivered what the killed node held after ${(resumedMs / 1_000).toFixed(1)} s`)
   await cluster.node(1).start()
   faults.push({ fromMs: killedMs, toMs: performance.now() })
@@ -52,7 +52,7 @@ test('kill -9 of the only node, and a restart: it delivers what it held without 
   held.acceptRequests()
   await node.start()
   const readyMs = performance.now()
-  const fromKillMs = await held.deliveredAgain(killedMs, RESUME_KILLED_MS)
+  const fromKillMs = await held.deliveredAgain(killedMs, RESUME_KILLED_DEADLINE_MS)
   t.diagnostic(
     `delivered ${Math.round(fromKillMs)} ms after the kill, ${Math.round(fromKillMs - (readyMs - killedMs))} ms after it was ready`,
   )

@@ -2,6 +2,7 @@
 // about every second, so that the noise of the machine affects all of them. Also creates a dead destination with any number of pending messages.
 // It only measures and checks nothing.
 
+import { freePort } from '../../packages/server/src/store/fixtures/free-port.ts'
 import { type Receiver, startReceiver } from '../system/receiver.ts'
 import { track } from '../system/service.ts'
 import { eventually } from '../system/signals.ts'
@@ -87,10 +88,8 @@ export interface Owing {
 
 /** Creates a destination on which nothing listens, with this many pending messages. Some may have been attempted and wait for a retry. */
 export async function oweToDead(cluster: Cluster, { messages, batchSize, parallel = 16 }: Owing): Promise<string> {
-  const gone = await startReceiver()
-  await gone.close()
   const source = await cluster.api<{ id: string; writeKeys: string[] }>('/sources', { method: 'POST', body: { name: 'of the dead' } })
-  const settings = { name: 'dead', sourceIds: [source.id], urls: [gone.url] }
+  const settings = { name: 'dead', sourceIds: [source.id], urls: [`http://127.0.0.1:${await freePort()}`] }
   const { id } = await cluster.api<{ id: string }>('/destinations', { method: 'POST', body: settings })
   await cluster.known(`/destinations/${id}`)
   const headers = { authorization: `Basic ${btoa(`${source.writeKeys[0]}:`)}`, 'content-type': 'application/json' }

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { freePort } from '../../packages/server/src/store/fixtures/free-port.ts'
 import { type InProcessService, startInProcess } from '../system/in-process.ts'
 import { type Receiver, startReceiver } from '../system/receiver.ts'
 import { callControl } from '../system/service.ts'
@@ -36,9 +37,7 @@ async function asViewer({ id }: Delivery): Promise<(string | undefined)[]> {
 
 /** A URL on which nothing listens. */
 async function deadUrl(): Promise<string> {
-  const gone = await startReceiver()
-  await gone.close()
-  return gone.url
+  return `http://127.0.0.1:${await freePort()}`
 }
 
 describe('The signatures of a delivery', () => {
