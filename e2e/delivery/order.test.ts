@@ -20,13 +20,16 @@ before(async () => {
 
 after(() => service[Symbol.asyncDispose]())
 
+/** An ordered destination and its receiver, which is closed at the end of the test. */
 async function ordered(
   answer: (arrival: Arrival) => Answer | undefined,
   settings: object = {},
-): Promise<{ receiver: Receiver; wiring: Wiring }> {
-  const receiver = await startReceiver(answer)
+): Promise<{ receiver: Receiver; wiring: Wiring } & AsyncDisposable> {
+  await using started = new AsyncDisposableStack()
+  const receiver = started.use(await startReceiver(answer))
   const wiring = await wire(service, { urls: [receiver.url], retry: RETRY, order: { by: 'user' }, ...settings })
-  return { receiver, wiring }
+  const everything = started.move()
+  return { receiver, wiring, [Symbol.asyncDispose]: () => everything.disposeAsync() }
 }
 
 describe('Ordered destinations', () => {
@@ -37,7 +40,8 @@ describe('Ordered destinations', () => {
     'batches without a linger time': { batch: { size: 3, lingerMs: 0 } },
   })) {
     test(`the messages of each user arrive in order although the receiver fails: ${name}`, async () => {
-      const { receiver, wiring } = await ordered(failsFirst(), settings)
+      await using it = await ordered(failsFirst(), settings)
+      const { receiver, wiring } = it
       const users = new Users()
       for (let request = 0; request < 30; request++) {
         const names = Array.from({ length: 1 + (request % 5) }, (_, at) => `u${(request * 3 + at * at) % 7}`)
@@ -45,15 +49,13 @@ describe('Ordered destinations', () => {
       }
       await receiver.until(() => acceptedOf(receiver) === users.total, WAITING)
       assertOrdered(receiver.arrivals)
-      await receiver.close()
     })
   }
 
   test('only the user of a failed message waits', async () => {
     let isBroken = true
-    const { receiver, wiring } = await ordered((arrival) =>
-      isBroken && sentIn(arrival)[0]?.user === 'broken' ? { status: 500 } : undefined,
-    )
+    await using it = await ordered((arrival) => (isBroken && sentIn(arrival)[0]?.user === 'broken' ? { status: 500 } : undefined))
+    const { receiver, wiring } = it
     const users = new Users()
     await wiring.send([users.message('broken')])
     await wiring.attempted(users.id('broken', 1), 2)
@@ -63,14 +65,13 @@ describe('Ordered destinations', () => {
     isBroken = false
     await receiver.until(() => acceptedOf(receiver) === users.total, WAITING)
     assertOrdered(receiver.arrivals)
-    await receiver.close()
   })
 
   test('a message that fails for good lets the next one pass with skip, and holds its user with hold', async () => {
     const refuses = (arrival: Arrival): Answer | undefined =>
       arrival.messages[0]?.messageId?.endsWith('a/1') ? { status: 400 } : undefined
-    const skip = await ordered(refuses)
-    const hold = await ordered(refuses, { order: { by: 'user', onFailure: 'hold' } })
+    await using skip = await ordered(refuses)
+    await using hold = await ordered(refuses, { order: { by: 'user', onFailure: 'hold' } })
     const [skipped, held] = [new Users(), new Users()]
     for (const [{ wiring }, users] of [
       [skip, skipped],
@@ -84,15 +85,14 @@ describe('Ordered destinations', () => {
     await hold.wiring.send([held.message('c')])
     assert.equal((await hold.wiring.settled(held.id('c', 1))).state, 'delivered')
     assert.equal((await hold.wiring.delivery(held.id('a', 2), () => true)).state, 'pending')
-    await skip.receiver.close()
-    await hold.receiver.close()
   })
 
   test('with more waiting messages than allowed, the one that fails is given up, and the key goes on in order', async () => {
-    const { receiver, wiring } = await ordered(
-      (arrival) => (arrival.messages[0]?.messageId?.endsWith('busy/1') ? { status: 500 } : undefined),
-      { order: { by: 'user', maxWaiting: 100 }, retry: { initialMs: 60_000, maxMs: 60_000, factor: 2 } },
-    )
+    await using it = await ordered((arrival) => (arrival.messages[0]?.messageId?.endsWith('busy/1') ? { status: 500 } : undefined), {
+      order: { by: 'user', maxWaiting: 100 },
+      retry: { initialMs: 60_000, maxMs: 60_000, factor: 2 },
+    })
+    const { receiver, wiring } = it
     const users = new Users()
     await wiring.send([users.message('busy')])
     await wiring.attempted(users.id('busy', 1), 1)
@@ -104,17 +104,16 @@ describe('Ordered destinations', () => {
       accepted,
       Array.from({ length: 101 }, (_, at) => users.id('busy', at + 2)),
     )
-    await receiver.close()
   })
 
   test('messages without a key are sent in any order, and everything goes on when the setting is removed', async () => {
-    const { receiver, wiring } = await ordered(failsFirst(2), { order: { by: 'properties.account' } })
+    await using it = await ordered(failsFirst(2), { order: { by: 'properties.account' } })
+    const { receiver, wiring } = it
     const users = new Users()
     await wiring.send([users.message('a'), { ...users.message('a'), properties: { account: 'x' } }])
     await wiring.change({ order: null })
     await wiring.send([users.message('a')])
     await receiver.until(() => acceptedOf(receiver) === 3, WAITING)
-    await receiver.close()
   })
 
   test('the order survives kill -9', async () => {
@@ -140,7 +139,7 @@ describe('Ordered destinations', () => {
   })
 
   test('bad settings are refused with the field', async () => {
-    const { receiver, wiring } = await ordered(() => undefined)
+    await using it = await ordered(() => undefined)
     const bad: [object, string][] = [
       [{ by: 'nothing.known' }, 'order.by'],
       [{ by: 'context..groupId' }, 'order.by'],
@@ -150,7 +149,6 @@ describe('Ordered destinations', () => {
       [{ unknown: 1 }, 'order.unknown'],
     ]
     for (const [order, field] of bad)
-      await assert.rejects(wiring.change({ order }), (error: Error) => error.message.includes(field), JSON.stringify(order))
-    await receiver.close()
+      await assert.rejects(it.wiring.change({ order }), (error: Error) => error.message.includes(field), JSON.stringify(order))
   })
 })

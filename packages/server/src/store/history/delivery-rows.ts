@@ -73,8 +73,8 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   retriesOf(destination: Id, origin: Id): Awaitable<readonly { dueAtMs: number; parts: readonly StoredPart<Id>[] }[]>
   /** Those of the keys of an ordered destination that wait or are held. */
   keysAmong(destination: Id, keys: readonly OrderKey[]): Awaitable<readonly KeyRow<Id>[]>
-  /** Whether messages of the origin wait behind the head of the key. Looks at the first ROWS_PER_PAGE rows of the key. */
-  waitsBehind(destination: Id, key: OrderKey, origin: Id): Awaitable<boolean>
+  /** The parts of what waits behind the head of the key, if they may contain the origin. Looks at the first ROWS_PER_PAGE rows of the key. */
+  waitingParts(destination: Id, key: OrderKey, origin: Id): Awaitable<readonly StoredPart<Id>[]>
 }
 
 const FAILED = ['failed', 'expired', 'cancelled']

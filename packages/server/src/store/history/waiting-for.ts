@@ -3,6 +3,7 @@
 import type { OrderKey } from '../../model/order/order-key.ts'
 import { groupBy } from '../encoding/group-by.ts'
 import { orderKeyOf } from '../encoding/order-key-hash.ts'
+import type { StoredPart } from '../encoding/stored-parts.ts'
 import type { KeyRow } from '../order-keys/key-rows.ts'
 import { keyTextIn, textsOf } from '../order-keys/key-text.ts'
 import type { RowId, SegmentContent, WaitingFor } from '../store.ts'
@@ -44,7 +45,9 @@ export async function waitsOf<Id extends RowId>(
       const { key, origin, index } = pending[at] as PendingDelivery<Id>
       for (const row of rows) {
         if (!candidates[nth]?.includes(row.key) || (row.origin === origin && row.index === index)) continue
-        if (key !== undefined || (await deliveries.waitsBehind(destination, row.key, origin))) found[at] = row
+        // Other messages of the same request may wait behind this key.
+        const isIn = ([own, , indexes]: StoredPart<Id>): boolean => own === origin && indexes !== 0 && indexes.includes(index)
+        if (key !== undefined || (await deliveries.waitingParts(destination, row.key, origin)).some(isIn)) found[at] = row
       }
     }
   }

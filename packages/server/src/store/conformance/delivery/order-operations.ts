@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
 import type { HeldKey, OrderedClaim, OrderedKey, OrderSettings, Store } from '../../store.ts'
 import { untilPurged } from '../deletion-fixtures.ts'
 import { accept, counts, ledgerOf, NOW_MS, type StoreFixture, settlementOf, track, until } from '../fixtures.ts'
@@ -124,6 +125,22 @@ export function orderOperations({ store, reopen }: StoreFixture): void {
     const waits = data.map(({ waitingFor, userId, attempts }) => `${userId} ${attempts} ${waitingFor?.messageId} ${waitingFor?.key}`)
     assert.deepEqual(new Set(waits), new Set([`alice 0 ${head} alice`, 'alice 1 undefined undefined', 'carol 0 undefined undefined']))
     for (const row of data) assert.deepEqual((await store().history.delivery(row.id))?.waitingFor, row.waitingFor)
+  })
+
+  test('a message does not wait behind the key of another message of its request, although it mentions that user', async () => {
+    const its = await ordered(store)
+    const heads = [await waitingKey(store(), its, 'alice'), await waitingKey(store(), its, 'bob')]
+    const mentions = (userId: string, other: string): JsonObject => track(randomUUID(), { userId, properties: { invitedBy: other } })
+    await accept(store(), its.sourceId, [mentions('alice', 'bob'), mentions('bob', 'alice')], [its.destinationId])
+    assert.deepEqual(names(await its.claim()), [])
+    const { data } = await store().history.deliveries({ destinationId: its.destinationId }, PAGE)
+    const waiting = data.filter(({ attempts }) => attempts === 0)
+    const found: string[] = []
+    for (const { id, userId } of waiting) {
+      const detail = await store().history.delivery(id)
+      found.push(`${userId} ${detail?.waitingFor?.key} ${heads.indexOf(detail?.waitingFor?.messageId ?? '')}`)
+    }
+    assert.deepEqual(found.sort(), ['alice alice 0', 'bob bob 1'])
   })
 
   test('skipping ends the head as cancelled, and the key goes on in order; the ledger balances', async () => {
@@ -328,6 +345,39 @@ export function orderOperations({ store, reopen }: StoreFixture): void {
       'failed',
     )
     assert.equal(names(await its.claim()).length, 1)
+  })
+
+  test('of heads of one request that are due at the same time, only those with too many waiting messages can be claimed', async () => {
+    const its = await ordered(store)
+    const users = Array.from({ length: 30 }, (_, at) => `user${at}`)
+    await accept(
+      store(),
+      its.sourceId,
+      users.map((userId) => track(`${userId}-${randomUUID()}`, { userId })),
+      [its.destinationId],
+    )
+    const { shipments } = await its.claim()
+    const settlement = settlementOf(
+      shipments.map(({ shipment }) => shipment),
+      'retry',
+      { dueAtMs: NOW_MS + 10_000 },
+    )
+    // Each message was sent in a request of its own, so each is the head of its key.
+    const remaining = settlement.remaining.flatMap((draft) =>
+      draft.parts.flatMap(({ indexes, keys = [], ...part }) =>
+        indexes.map((index, at) => ({ ...draft, parts: [{ ...part, indexes: [index], keys: [keys[at] as number] }] })),
+      ),
+    )
+    await store().delivery.settle({ ...settlement, remaining })
+    const many = Array.from({ length: 101 }, () => track(randomUUID(), { userId: 'user17' }))
+    await accept(store(), its.sourceId, many, [its.destinationId])
+    assert.deepEqual(names(await its.claim()), [])
+    const heads = await store().delivery.claimCrowded(its.destinationId, 100, 20)
+    assert.deepEqual(
+      heads.map(({ claimed, keys }) => [names({ shipments: [claimed] }), keys.size]),
+      [[['user17'], 1]],
+    )
+    assert.equal(names(await its.claim(NOW_MS + 10_000)).length, 29, 'the others can still be attempted')
   })
 
   test('overdue heads can be claimed, whether they are due or not', async () => {

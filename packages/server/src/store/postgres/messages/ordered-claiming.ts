@@ -142,10 +142,11 @@ const OVERDUE_HEADS = {
 }
 const CROWDED_HEADS = {
   name: 'order-crowded',
-  // The second condition on the number of waiting messages is that of the index.
+  // The second condition on the number of waiting messages is that of the index. Heads of other keys may be due at the same time, of the same request, too.
   text: CLAIM_HEADS(`order_keys k JOIN shipments h ON h.destination = k.destination AND h.due = k.due
     WHERE k.destination = $2 AND k.waiting > $3 AND k.waiting > 99 AND k.state = 'waiting' AND h.holder < 1 AND h.attempt < -1
-      AND h.partition = ANY (ARRAY(SELECT generate_series(0, 15))) AND strpos(h.parts, k.origin::text) > 0`),
+      AND h.partition = ANY (ARRAY(SELECT generate_series(0, 15))) AND strpos(h.parts, k.origin::text) > 0
+      AND jsonb_path_exists(h.parts::jsonb, '$[*][3][*] ? (@ == $key)', jsonb_build_object('key', k.key))`),
 }
 
 export class OrderedClaiming {

@@ -87,13 +87,13 @@ export function deliveryRows(ask: Ask, lookups: SegmentLookups<string>, idMap: I
       ),
     replayLinks: (deliveries) => all(REPLAY_LINKS, REPLAY_LINKS.values({ deliveries, oldest: oldestOf(deliveries) })),
     ledger: () => readLedger(ask),
-    async waitsBehind(of, key, origin) {
-      const rows = await all(
-        `SELECT 1 FROM (SELECT parts FROM shipments WHERE holder < 1 AND attempt = -1 AND key IS NOT NULL AND destination = $1 AND key = $2
-           LIMIT ${ROWS_PER_PAGE}) s WHERE strpos(s.parts, $3) > 0 LIMIT 1`,
+    async waitingParts(of, key, origin) {
+      const rows = await all<{ parts: string }>(
+        `SELECT parts FROM (SELECT parts FROM shipments WHERE holder < 1 AND attempt = -1 AND key IS NOT NULL AND destination = $1 AND key = $2
+           LIMIT ${ROWS_PER_PAGE}) s WHERE strpos(s.parts, $3) > 0`,
         [of, key, origin],
       )
-      return rows.length > 0
+      return rows.flatMap(({ parts }) => JSON.parse(parts) as StoredPart<string>[])
     },
     origins: (wanted) => resolveOrigins(ask, wanted),
     async retriesOf(of, origin) {

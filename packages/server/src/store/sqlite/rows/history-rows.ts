@@ -88,11 +88,13 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
         [JSON.stringify(deliveries.map(({ origin, index, segment, destination }) => ({ origin, index, segment, destination })))],
       ),
     ledger: () => readLedger(rows),
-    waitsBehind: (destination, key, origin) =>
-      rows.all(
-        `SELECT 1 FROM (SELECT parts FROM shipments WHERE destination = ? AND class = 4 AND due = ? LIMIT ${ROWS_PER_PAGE}) WHERE instr(parts, ?) LIMIT 1`,
-        [destination, key, String(origin)],
-      ).length > 0,
+    waitingParts: (destination, key, origin) =>
+      rows
+        .all<{ parts: string }>(
+          `SELECT parts FROM (SELECT parts FROM shipments WHERE destination = ? AND class = 4 AND due = ? LIMIT ${ROWS_PER_PAGE}) WHERE instr(parts, ?)`,
+          [destination, key, String(origin)],
+        )
+        .flatMap(({ parts }) => JSON.parse(parts) as StoredPart<number>[]),
     origins: (ids) => resolveOrigins(rows.database, ids),
     retriesOf: (destination, origin) =>
       rows
