@@ -31,6 +31,7 @@ const SHARED_FOLDERS = [
   'destinations/subscribe',
   'destinations/warehouse',
   'destinations/webhook',
+  'destinations/webhook/email',
   'destinations/webhook/shaping',
   'http',
   'logging',
@@ -77,7 +78,7 @@ const server = [builtin, protocol, webhook, serverRoot]
 /** What a stage may import in addition: packages from npm, or single files of another stage. */
 const STAGE_PACKAGES: Record<string, RegExp[]> = {
   ingest: [/^fastify$/],
-  delivery: [/^undici$/, /^ipaddr\.js$/, /^@jitl\/quickjs-wasmfile-release-sync\//],
+  delivery: [/^undici$/, /^ipaddr\.js$/, /^nodemailer\/lib\//, /^@jitl\/quickjs-wasmfile-release-sync\//],
   // oauth/ uses the public keys, so it alone says which keys are accepted. Likewise, ingest/ applies the privacy rules, observe/ writes the
   // documents of the event catalogue, and alerts/ has the table of its rules.
   control: [

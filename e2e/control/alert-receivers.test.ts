@@ -10,7 +10,14 @@ const VALUES: Readonly<Record<string, Record<string, string>>> = {
   pagerduty: { key: '0123456789abcdef0123456789abcdef' },
   teams: { url: 'https://example.logic.azure.com/workflows/1?sig=secret-token' },
   discord: { url: 'https://discord.com/api/webhooks/1/secret-token' },
-  email: { key: 're_secret-token', from: 'alerts@example.com', to: 'a@example.com, b@example.com' },
+  email: {
+    server: 'mail.example.com',
+    user: 'alerts@example.com',
+    password: 'secret-token',
+    from: 'alerts@example.com',
+    to: 'a@example.com',
+  },
+  resend: { key: 're_secret-token', from: 'alerts@example.com', to: 'a@example.com, b@example.com' },
   webhook: { url: 'https://example.com/hooks/alerts' },
 }
 

@@ -12,6 +12,7 @@ import { WITHOUT_ATTEMPT } from '../../packages/server/src/control/history/reaso
 import { BATCH_ERRORS, REQUEST_ERRORS } from '../../packages/server/src/control/openapi/tracking-operations.ts'
 import { KINDS } from '../../packages/server/src/destinations/kinds.ts'
 import { RESERVED_NAMES } from '../../packages/server/src/destinations/settings/common-settings.ts'
+import { MAIL_URL_FORM } from '../../packages/server/src/destinations/webhook/email/mail-server.ts'
 import { SECRET_NAME } from '../../packages/server/src/destinations/webhook/secret-settings.ts'
 import { HEADER_RULES } from '../../packages/server/src/destinations/webhook/shaping/headers.ts'
 import { URL_FORM } from '../../packages/server/src/destinations/webhook/url-problem.ts'
@@ -39,6 +40,7 @@ export function dashboardRules(): string {
     declared('Names that no destination can have.', 'RESERVED_NAMES', [...RESERVED_NAMES]),
     declared('Replaces a value that viewers must not see.', 'HIDDEN', HIDDEN),
     declared('The form of a URL, before it is parsed.', 'URL_FORM', URL_FORM),
+    declared('The form of the URL of a mail server.', 'MAIL_URL_FORM', MAIL_URL_FORM),
     declared('Which headers can be configured.', 'HEADER_RULES', HEADER_RULES),
     declared('The name of a secret.', 'SECRET_NAME', SECRET_NAME),
     declared('Why an attempt or a delivery failed.', 'REASONS', { ...Object.fromEntries(sentences), ...WITHOUT_ATTEMPT }),

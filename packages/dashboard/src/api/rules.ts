@@ -105,6 +105,9 @@ export const HIDDEN = '(hidden)'
 /** The form of a URL, before it is parsed. */
 export const URL_FORM = /^https?:\/\/[^\s\p{Cc}\\]+$/iu
 
+/** The form of the URL of a mail server. */
+export const MAIL_URL_FORM = /^smtps?:\/\/(?:\[[\da-f:.]+\]|[a-z\d.-]+)(?::\d{1,5})?\/?$/
+
 /** Which headers can be configured. */
 export const HEADER_RULES = {
   maxNameLength: 128,
@@ -137,6 +140,12 @@ export const REASONS = {
   tls_certificate_refused: 'The receiver requires a client certificate, or did not accept the certificate of this destination.',
   invalid_response: 'The response of the receiver is not valid HTTP/1.1.',
   invalid_request: 'The URL or a header cannot be sent in an HTTP request.',
+  mail_without_tls: 'The mail server does not offer TLS. Nothing was sent.',
+  mail_login_refused: 'The mail server refused the user name or the password.',
+  mail_deferred: 'The mail server did not accept the email for now.',
+  mail_refused: 'The mail server refused the email.',
+  mail_protocol_error: 'The server did not answer as a mail server does.',
+  mail_invalid: 'The request settings of the destination do not give a valid email. Nothing was sent.',
   mapping_failed: 'The request settings of the destination do not fit the message. Nothing was sent.',
   transformation_failed: 'The transformation of the destination failed for the message. Nothing was sent.',
   dropped_by_transformation: 'The transformation dropped the message. Nothing was sent.',

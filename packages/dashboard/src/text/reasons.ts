@@ -28,6 +28,13 @@ const ADVICE: Readonly<Record<keyof typeof REASONS, string>> = {
   invalid_payload: 'Correct the mapping of the subscription, or what your application sends, then replay.',
   invalid_authentication: 'Enter new credentials in the settings, then replay.',
   no_subscription: 'If the message should have been sent, change the subscriptions, then replay.',
+  mail_without_tls: 'Enable TLS (STARTTLS) on the mail server, or use its port with TLS: smtps://host:465.',
+  mail_login_refused:
+    'Check the user name and the password. Some services need a password for applications. The email is sent again automatically.',
+  mail_deferred: 'The reply of the mail server says why: its start is shown with the attempt. The email is sent again automatically.',
+  mail_refused: 'The reply of the mail server says why: its start is shown with the attempt. Correct the addresses, then replay.',
+  mail_protocol_error: 'Check the port: smtps:// is for TLS from the start (465), smtp:// for STARTTLS (587).',
+  mail_invalid: 'Correct `from`, `to`, `subject` and `text` in the request of the destination, then replay.',
   mapping_failed: "Correct the destination's request, then replay.",
   transformation_failed: "Correct the destination's transformation, then replay.",
   dropped_by_transformation: 'The transformation returned null for it. To send it, change the transformation, then replay.',

@@ -1,9 +1,10 @@
 // Opens senders: sender threads, or one sender in this thread. The latter is for a process with a single core, and for tests that provide their own resolver or clock.
 
 import { openThread, type ThreadOptions } from './link/thread-channel.ts'
+import { createClient } from './sender/client.ts'
 import { Executor } from './sender/executor.ts'
 import { createAddressGuard } from './sender/http/address-guard.ts'
-import { createHttpClient, type HttpClientOptions } from './sender/http/attempt.ts'
+import type { HttpClientOptions } from './sender/http/attempt.ts'
 import { ThreadTransformer } from './sender/transforming/thread-transformer.ts'
 import { Senders, type SendersOptions } from './supervision/senders.ts'
 
@@ -29,7 +30,7 @@ export function openInlineSender({
     runAhead: false,
     open: (_name, { outcome, unsent, bug }) => {
       // A lane must not get an outcome while it starts the work.
-      const executor = new Executor(createHttpClient({ guard: createAddressGuard(guard), ...options }), new ThreadTransformer(), {
+      const executor = new Executor(createClient({ guard: createAddressGuard(guard), ...options }), new ThreadTransformer(), {
         outcome: (...report) => queueMicrotask(() => outcome(...report)),
         unsent: (...report) => queueMicrotask(() => unsent(...report)),
         bug: (...report) => queueMicrotask(() => bug(...report)),

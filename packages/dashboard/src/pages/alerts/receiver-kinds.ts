@@ -1,5 +1,7 @@
 // Where alerts can be sent with a form of a few fields: what each kind asks for, and the destination that is made of it. Pure.
 
+import { MAIL_URL_FORM } from '../../api/rules.ts'
+
 export interface ReceiverField {
   name: string
   label: string
@@ -24,7 +26,7 @@ export interface ReceiverSettings {
   urls: string[]
   maxInFlight?: number
   secrets?: Record<string, string>
-  auth?: { type: 'bearer'; token: string }
+  auth?: { type: 'bearer'; token: string } | { type: 'basic'; username: string; password: string }
   request?: { path?: string; body: Record<string, unknown> }
 }
 
@@ -60,6 +62,20 @@ const hookProblems =
     isUrl(values['url'] ?? '') && example.test(values['url'] ?? '') ? {} : { url: hint }
 const filled = (names: readonly string[]) => (values: Values) =>
   Object.fromEntries(names.filter((name) => (values[name] ?? '').trim() === '').map((name) => [name, 'Required.']))
+
+const emailBody = (from: string, to: string) => ({
+  from: from.trim(),
+  to: to.split(',').map((each) => each.trim()),
+  subject: template(`${TITLE} ({{properties.state}})`),
+  text: template('{{properties.message}}\n\n{{properties.link}}'),
+})
+
+/** On port 465, TLS starts with the connection. */
+function mailUrl(server = ''): string {
+  const text = server.trim()
+  if (text.includes('://')) return text
+  return `${text.endsWith(':465') ? 'smtps' : 'smtp'}://${text}`
+}
 
 export const RECEIVER_KINDS: readonly ReceiverKind[] = [
   {
@@ -164,6 +180,33 @@ export const RECEIVER_KINDS: readonly ReceiverKind[] = [
   },
   {
     id: 'email',
+    name: 'Email (SMTP)',
+    fields: [
+      {
+        name: 'server',
+        label: 'Mail server',
+        placeholder: 'mail.example.com:587',
+        about: 'Always with TLS: from the start on port 465, with STARTTLS on others.',
+      },
+      { name: 'user', label: 'User name', placeholder: 'alerts@example.com', about: 'Leave empty if the server needs no login.' },
+      { name: 'password', label: 'Password', placeholder: '', about: 'Stored encrypted, and never shown.', isSecret: true },
+      { name: 'from', label: 'From', placeholder: 'alerts@example.com', about: 'An address for which the server accepts emails.' },
+      { name: 'to', label: 'To', placeholder: 'on-call@example.com', about: 'Several addresses are separated by commas.' },
+    ],
+    problems: (values) => ({
+      ...filled(['from', 'to'])(values),
+      ...(MAIL_URL_FORM.test(mailUrl(values['server'])) ? {} : { server: 'Enter a host and a port, such as mail.example.com:587.' }),
+      ...((values['user'] ?? '') !== '' && (values['password'] ?? '') === '' ? { password: 'Required with a user name.' } : {}),
+    }),
+    settings: ({ server, user = '', password = '', from = '', to = '' }) => ({
+      urls: [mailUrl(server)],
+      maxInFlight: 1,
+      ...(user.trim() === '' ? {} : { auth: { type: 'basic', username: user.trim(), password } }),
+      request: { body: emailBody(from, to) },
+    }),
+  },
+  {
+    id: 'resend',
     name: 'Email (with Resend)',
     fields: [
       { name: 'key', label: 'API key', placeholder: 're_…', about: 'Of your Resend account.', isSecret: true },
@@ -175,14 +218,7 @@ export const RECEIVER_KINDS: readonly ReceiverKind[] = [
       urls: ['https://api.resend.com/emails'],
       maxInFlight: 1,
       auth: { type: 'bearer', token: key.trim() },
-      request: {
-        body: {
-          from: from.trim(),
-          to: to.split(',').map((each) => each.trim()),
-          subject: template(`${TITLE} ({{properties.state}})`),
-          text: template('{{properties.message}}\n\n{{properties.link}}'),
-        },
-      },
+      request: { body: emailBody(from, to) },
     }),
   },
   {

@@ -23,6 +23,7 @@ import {
   withoutSecrets,
 } from '../../api/configuration-export.ts'
 import { type Environment, resolve } from '../../api/environment-references.ts'
+import { originOf } from '../../destinations/webhook/url-problem.ts'
 import { hiddenPath } from '../../secrets/hidden-url.ts'
 import { hiddenMapping, hiddenSettings, isTemplateOnly } from '../../secrets/hidden-values.ts'
 import { SECRETS, withDefaults } from './configuration-file.ts'
@@ -221,9 +222,9 @@ const BOUND = ['headers', 'request', 'auth', 'secrets'] as const
 /** Whether the URLs of the file lead to a server that the stored ones do not. */
 function leadsElsewhere({ urls }: Entry, stored: JsonObject | undefined): boolean {
   if (!Array.isArray(urls) || !Array.isArray(stored?.['urls'])) return false
-  const originOf = (url: unknown): string => (URL.canParse(String(url)) ? new URL(String(url)).origin : String(url))
-  const known = new Set(stored['urls'].map(originOf))
-  return urls.some((url) => !known.has(originOf(url)))
+  const serverOf = (url: unknown): string => (URL.canParse(String(url)) ? originOf(String(url)) : String(url))
+  const known = new Set(stored['urls'].map(serverOf))
+  return urls.some((url) => !known.has(serverOf(url)))
 }
 
 /** Adds the secrets that differ from the stored ones, which only the service can tell. */

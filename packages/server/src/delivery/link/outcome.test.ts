@@ -20,6 +20,8 @@ test('connection errors are temporary; refused addresses and certificates, and m
     'invalid_authentication',
     'invalid_payload',
     'invalid_request',
+    'mail_invalid',
+    'mail_refused',
     'mapping_failed',
     'no_subscription',
     'tls_expired',

@@ -9,6 +9,7 @@ import type { Auth, TlsSettings, WebhookDestination } from '../../model/configur
 import { oncePerObject } from '../../model/once-per-object.ts'
 import { HIDDEN } from '../../secrets/hidden-url.ts'
 import type { SettingsProblem } from '../port/kind.ts'
+import { isMailUrl } from './email/mail-server.ts'
 import { urlProblem } from './url-problem.ts'
 
 const KIB = 1_024
@@ -181,7 +182,7 @@ function authorizationProblem({ auth, headers = {}, request }: Partial<WebhookDe
 }
 
 function unusedTlsProblem({ tls, urls = [] }: Partial<WebhookDestination>): SettingsProblem | null {
-  if (tls == null || urls.some((url) => new URL(url).protocol === 'https:')) return null
+  if (tls == null || urls.some((url) => new URL(url).protocol === 'https:' || isMailUrl(url))) return null
   return { field: 'tls', problem: 'has no effect, because all URLs use http; use at least one https URL, or remove tls' }
 }
 

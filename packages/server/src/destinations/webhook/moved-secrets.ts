@@ -8,10 +8,11 @@ import { hiddenMapping, isTemplateOnly } from '../../secrets/hidden-values.ts'
 import type { MoveContext } from '../port/kind.ts'
 import { leftOutSecret } from './auth-settings.ts'
 import type { GivenWebhook } from './settings.ts'
+import { originOf } from './url-problem.ts'
 
 /** Scheme, host and port. Another scheme is another server: what listens on port 443 need not be what listens on port 80. */
 export function originsOf(urls: readonly string[]): string[] {
-  return [...new Set(urls.map((url) => new URL(url).origin))]
+  return [...new Set(urls.map(originOf))]
 }
 
 /** A server that is no longer used is no change. */

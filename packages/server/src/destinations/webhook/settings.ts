@@ -12,7 +12,7 @@ import { SECRETS_SETTING, SHOWN_SECRETS } from './secret-settings.ts'
 import { headerNameProblem, headersProblem, isHeaderValue, MAX_HEADER_VALUE_LENGTH, MAX_HEADERS } from './shaping/headers.ts'
 import { REQUEST_SETTING, SHOWN_REQUEST } from './shaping/request-settings.ts'
 import { SHOWN_TRANSFORMATION, TRANSFORMATION_SETTING } from './transformation-settings.ts'
-import { urlProblem } from './url-problem.ts'
+import { targetProblem } from './url-problem.ts'
 
 /** The settings of a webhook in a request. In an update, null removes a secret. */
 export type GivenWebhook = GivenSettings &
@@ -37,11 +37,12 @@ function signingSecretProblem(secret: string): string | null {
 }
 
 export const WEBHOOK_SETTINGS = {
-  urls: array(string({ max: MAX_URL_LENGTH, format: 'uri', check: urlProblem }), {
+  urls: array(string({ max: MAX_URL_LENGTH, format: 'uri', check: targetProblem }), {
     min: 1,
     max: 5,
     identity: (url) => new URL(url).href,
-    description: 'Each message is posted to all of these URLs at the same time. The delivery succeeds if one of them answers 2xx.',
+    description:
+      'Each message is posted to all of these URLs at the same time. The delivery succeeds if one of them answers 2xx. A mail server, `smtps://host:465` or `smtp://host:587`, gets each message as an email.',
   }),
   headers: withDefault(
     record(

@@ -8,6 +8,8 @@ import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { DestinationKind } from '../port/kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
+import { emailRequest, sendsEmail } from './email/email-request.ts'
+import { emailProblem } from './email/email-settings.ts'
 import { WEBHOOK_FACTS } from './facts.ts'
 import { movedSecrets, originsOf } from './moved-secrets.ts'
 import { webhookRequest } from './request.ts'
@@ -54,6 +56,7 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
     const all = { ...before, ...settings }
     const { request = null, batch = { size: 1 }, secrets = {} } = all
     return (
+      emailProblem(all) ??
       batchProblem(request, batch) ??
       secretsProblem(secrets) ??
       // A destination that cannot read a secret can still be paused or renamed.
@@ -109,7 +112,8 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
   carrier: null,
   shaper: shaperOf,
   requests: {
-    build: webhookRequest,
+    build: (destination, messages, batch, about) =>
+      sendsEmail(destination) ? emailRequest(messages, about) : webhookRequest(destination, messages, batch, about),
     credentials: (destination) => destination,
     masked: withHiddenSecrets,
     hidesSecrets: usesSecrets,

@@ -54,7 +54,13 @@ export const AGAIN = 'Enter it again: the URL points to another server, and stor
 
 /** The servers of URLs: scheme, host and port. Invalid URLs are left out. */
 export function originsOf(urls: readonly string[]): string[] {
-  return [...new Set(urls.filter((url) => URL.canParse(url)).map((url) => new URL(url).origin))]
+  return [...new Set(urls.filter((url) => URL.canParse(url)).map(originOf))]
+}
+
+function originOf(text: string): string {
+  const { origin, protocol, host } = new URL(text)
+  // Only URLs of the web have an origin.
+  return origin === 'null' ? `${protocol}//${host.toLowerCase()}` : origin
 }
 
 /** `stored`: the servers that secrets were given for; null for a new destination. */

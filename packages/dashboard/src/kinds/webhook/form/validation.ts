@@ -1,13 +1,14 @@
 // Validates the settings of a webhook while they are typed: URLs, headers and secrets, by the rules of the control API, which are generated
 // (api/rules.ts). The API decides. Pure.
 
-import { FIELDS, HEADER_RULES, HIDDEN, URL_FORM } from '../../../api/rules.ts'
+import { FIELDS, HEADER_RULES, HIDDEN, MAIL_URL_FORM, URL_FORM } from '../../../api/rules.ts'
 import { hasLoneSurrogates, lengthProblem, type Problem, written } from '../../../destination/form/validation.ts'
 
 export function urlProblem(text: string): Problem {
   if (text === '') return 'Enter the URL that messages are sent to.'
   const long = lengthProblem(text, FIELDS['urls[]'])
   if (long !== null) return long
+  if (/^smtps?:/.test(text)) return mailUrlProblem(text)
   if (!/^https?:\/\//i.test(text)) return 'Start the URL with https:// or http://.'
   if (!URL_FORM.test(text)) return 'The URL needs a host and must not contain spaces or backslashes.'
   if (hasLoneSurrogates(text) || !URL.canParse(text)) return 'This is not a valid URL.'
@@ -16,6 +17,10 @@ export function urlProblem(text: string): Problem {
   if (text.includes('#')) return 'Remove the fragment (#…): it is never sent.'
   if (url.username !== '' || url.password !== '') return 'Remove the user name and password. Set an Authorization header instead.'
   return null
+}
+
+function mailUrlProblem(text: string): Problem {
+  return MAIL_URL_FORM.test(text) && URL.canParse(text) ? null : 'Enter a mail server without a path, such as smtps://mail.example.com:465.'
 }
 
 /** The problem of each URL, including duplicates. */

@@ -3,6 +3,7 @@
 
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import { mailServerOf } from '../../../destinations/webhook/email/mail-server.ts'
 import type { TlsSettings } from '../../../store/store.ts'
 import { withTimeout } from '../../../timing/with-timeout.ts'
 import { REASONS, type ReasonCode } from '../../link/outcome.ts'
@@ -38,7 +39,9 @@ export function createDialCheck(options: DialCheckOptions): DialCheck {
 
   return async (text, timeoutMs, tls = null) => {
     const none = { address: null, dnsMs: null, connectMs: null, tlsMs: null }
-    const url = URL.parse(text)
+    const mail = mailServerOf(text)
+    // Of a mail server, only the connection is checked: TLS may start later.
+    const url = mail === null ? URL.parse(text) : mail.dialUrl
     if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return reportOf('invalid_request', none, null)
     const connection = connections.open(connections.originOf(url, tls === null ? null : new TlsIdentity(tls)))
     const dialled = new Promise<ReasonCode | Socket>((resolve) => {

@@ -1,0 +1,188 @@
+// Emails are sent over real connections to a mail server that this test runs.
+
+import assert from 'node:assert/strict'
+import { suite, type TestContext, test } from 'node:test'
+import { anywhere, assertFailed, SHORT_MS } from '../../fixtures/attempts.ts'
+import { createCertificate } from '../../fixtures/certificates.ts'
+import { MAIL_AUTHORITY, type MailServer, type MailServerOptions, startMailServer } from '../../fixtures/mail-server.ts'
+import type { Outcome } from '../../link/outcome.ts'
+import { basicCredentials } from '../authorizing/token-source.ts'
+import { createAddressGuard } from '../http/address-guard.ts'
+import type { HttpClientOptions, SendRequest } from '../http/attempt.ts'
+import { createMailClient } from './mail-client.ts'
+
+const LOGIN = ['Authorization', basicCredentials('alerts@example.com', 'pass:word')]
+const EMAIL = { from: 'Switchyard <alerts@example.com>', to: ['a@example.com'], subject: 'Größe', text: 'First line\n.\nlast line' }
+
+interface Given extends Partial<HttpClientOptions> {
+  email?: unknown
+  request?: Partial<SendRequest>
+  scheme?: 'smtp' | 'smtps'
+}
+
+async function send(t: TestContext, server: MailServer, { email, request, scheme = 'smtp', ...options }: Given = {}): Promise<Outcome> {
+  const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0, ...options })
+  t.after(() => client.close())
+  const body = JSON.stringify(email ?? EMAIL)
+  const headers = ['Message-ID', '<1-0@switchyard>', ...LOGIN]
+  const url = `${scheme}://127.0.0.1:${server.port}`
+  return await new Promise((resolve) => {
+    client.send({ url, headers, body, timeoutMs: 10_000, verdictOf: () => 'success', ...request }, resolve)
+  })
+}
+
+/** The header fields of an email, and its text. */
+function read({ content }: { content: string }): { fields: string[]; text: string } {
+  const [head = '', ...rest] = content.split('\r\n\r\n')
+  return { fields: head.replaceAll(/\r\n[ \t]+/g, ' ').split('\r\n'), text: rest.join('\r\n\r\n') }
+}
+
+suite('emails', () => {
+  for (const secure of [false, true]) {
+    test(`an email is sent over ${secure ? 'TLS' : 'STARTTLS'}`, async (t) => {
+      const server = await startMailServer(t, { secure })
+      const outcome = await send(t, server, { scheme: secure ? 'smtps' : 'smtp', request: { keepAnswer: true } })
+      assert.deepEqual([outcome.verdict, outcome.reason, outcome.responseStart], ['success', null, '250 accepted'])
+      assert.equal(outcome.address, '127.0.0.1')
+      const [email] = server.emails
+      assert.ok(email)
+      assert.match(email.from, /^MAIL FROM:<alerts@example\.com>/)
+      assert.deepEqual(email.to, ['RCPT TO:<a@example.com>'])
+      const { fields, text } = read(email)
+      assert.ok(fields.includes('Message-ID: <1-0@switchyard>'))
+      assert.ok(fields.includes('From: Switchyard <alerts@example.com>'))
+      assert.ok(fields.some((field) => /^Subject: =\?UTF-8\?/.test(field)))
+      assert.match(text, /First line\r\n\.\.\r\nlast line/)
+      const plain = server.commands.filter((command) => !command.startsWith('+')).map((command) => command.split(' ', 1)[0])
+      assert.deepEqual(plain, secure ? [] : ['EHLO', 'STARTTLS'])
+    })
+  }
+
+  test('without credentials, the client does not log in', async (t) => {
+    const server = await startMailServer(t)
+    assert.equal((await send(t, server, { request: { headers: [] } })).verdict, 'success')
+    assert.ok(!server.commands.some((command) => command.includes('AUTH')))
+  })
+
+  const refusals: [what: string, MailServerOptions, verdict: 'temporary' | 'permanent', reason: string][] = [
+    [
+      'a refused login',
+      { answer: (command) => (/^AUTH/.test(command) ? '535 wrong pass:word' : undefined) },
+      'temporary',
+      'mail_login_refused',
+    ],
+    ['no TLS', { offersTls: false }, 'temporary', 'mail_without_tls'],
+    ['a refused sender', { answer: (command) => (/^MAIL/.test(command) ? '550 not yours' : undefined) }, 'permanent', 'mail_refused'],
+    ['greylisting', { answer: (command) => (/^RCPT/.test(command) ? '450 later' : undefined) }, 'temporary', 'mail_deferred'],
+    ['a refused email', { answer: (command) => (command === 'END' ? '554 spam' : undefined) }, 'permanent', 'mail_refused'],
+    ['a busy server', { answer: (command) => (command === 'CONNECT' ? '421 busy' : undefined) }, 'temporary', 'mail_deferred'],
+    [
+      'another protocol',
+      { answer: (command) => (command === 'CONNECT' ? 'HTTP/1.1 400 Bad Request' : undefined) },
+      'temporary',
+      'mail_protocol_error',
+    ],
+    [
+      'an untrusted certificate',
+      { certificate: createCertificate({ commonName: 'mail', hosts: ['127.0.0.1'] }) },
+      'permanent',
+      'tls_self_signed',
+    ],
+    [
+      'the certificate of another host',
+      { certificate: createCertificate({ commonName: 'mail', hosts: ['mail.example.com'], issuer: MAIL_AUTHORITY }) },
+      'permanent',
+      'tls_wrong_host',
+    ],
+  ]
+  for (const [what, options, verdict, reason] of refusals) {
+    test(`${what} is ${reason}`, async (t) => {
+      const server = await startMailServer(t, options)
+      const outcome = await send(t, server)
+      assertFailed(outcome, verdict, reason)
+      assert.ok(!JSON.stringify(outcome).includes('pass:word'))
+      assert.deepEqual(server.emails, [])
+      const withoutTls = server.commands.filter((command) => !command.startsWith('+'))
+      assert.ok(!withoutTls.some((command) => /AUTH|MAIL|RCPT|DATA/.test(command)))
+    })
+  }
+
+  test('the reply of the server is kept, without the password', async (t) => {
+    const server = await startMailServer(t, { answer: (command) => (/^AUTH/.test(command) ? '535 wrong pass:word' : undefined) })
+    assert.equal((await send(t, server)).responseStart, '535 wrong (hidden)')
+  })
+
+  test('an email that one of two recipients gets is delivered, and the reply about the other is kept', async (t) => {
+    const server = await startMailServer(t, { answer: (command) => (/^RCPT TO:<b@/.test(command) ? '550 no such user' : undefined) })
+    const outcome = await send(t, server, { email: { ...EMAIL, to: 'a@example.com, b@example.com' } })
+    assert.deepEqual([outcome.verdict, outcome.responseStart], ['success', 'Refused recipients:\n550 no such user'])
+    assert.deepEqual(server.emails[0]?.to, ['RCPT TO:<a@example.com>'])
+  })
+
+  for (const silent of ['CONNECT', 'AUTH', 'END']) {
+    test(`a server that is silent after ${silent} is given up at the deadline`, async (t) => {
+      const server = await startMailServer(t, { answer: (command) => (command.startsWith(silent) ? null : undefined) })
+      const outcome = await send(t, server, { request: { timeoutMs: SHORT_MS } })
+      assertFailed(outcome, 'temporary', 'timeout')
+      assert.match(outcome.error ?? '', /^The deadline of 150 ms passed while .+\.$/)
+    })
+  }
+
+  test('an address that the guard does not permit is not dialled', async (t) => {
+    const server = await startMailServer(t)
+    const guard = createAddressGuard({ allowPrivate: false, allow: [] })
+    assertFailed(await send(t, server, { guard }), 'permanent', 'address_refused')
+    const byName = { guard, lookup: () => Promise.resolve(['127.0.0.1']) }
+    const url = `smtp://mail.example.com:${server.port}`
+    assertFailed(await send(t, server, { ...byName, request: { url } }), 'permanent', 'address_refused')
+    assert.deepEqual(server.commands, [])
+  })
+
+  test('nothing listens', async (t) => {
+    const server = await startMailServer(t)
+    const url = 'smtp://127.0.0.1:1'
+    assertFailed(await send(t, server, { request: { url } }), 'temporary', 'connection_refused')
+  })
+
+  test('line breaks in a subject add no header', async (t) => {
+    const server = await startMailServer(t)
+    const subject = 'Failing\r\nBcc: victim@example.com\r\n\r\nbody'
+    assert.equal((await send(t, server, { email: { ...EMAIL, subject } })).verdict, 'success')
+    const [email] = server.emails
+    assert.ok(email)
+    assert.deepEqual(email.to, ['RCPT TO:<a@example.com>'])
+    const { fields } = read(email)
+    assert.ok(fields.includes('Subject: Failing Bcc: victim@example.com body'))
+    assert.ok(!fields.some((field) => /^bcc/i.test(field)))
+  })
+
+  test('an address that is none is refused before anything is dialled', async (t) => {
+    const server = await startMailServer(t)
+    const injected = 'a@example.com>\r\nRCPT TO:<victim@example.com'
+    for (const email of [
+      { ...EMAIL, to: injected },
+      { ...EMAIL, to: [injected] },
+      { ...EMAIL, to: [] },
+      { ...EMAIL, from: injected },
+      { ...EMAIL, from: `Name\r\nBcc: victim@example.com <alerts@example.com>` },
+      { ...EMAIL, subject: null },
+      { ...EMAIL, text: { path: '/etc/passwd' } },
+    ]) {
+      assertFailed(await send(t, server, { email }), 'permanent', 'mail_invalid')
+    }
+    assert.deepEqual(server.commands, [])
+  })
+
+  test('a closed client ends what is in flight', async (t) => {
+    const server = await startMailServer(t, { answer: () => null })
+    const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0 })
+    const url = `smtp://127.0.0.1:${server.port}`
+    const ended = new Promise<Outcome>((resolve) => {
+      client.send({ url, headers: [], body: JSON.stringify(EMAIL), timeoutMs: 10_000, verdictOf: () => 'success' }, resolve)
+    })
+    assert.equal(client.inFlight, 1)
+    await client.close()
+    assertFailed(await ended, 'temporary', 'aborted')
+    assert.equal(client.inFlight, 0)
+  })
+})

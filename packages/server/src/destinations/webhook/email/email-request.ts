@@ -1,0 +1,16 @@
+// The request of a webhook that sends emails: its body is what the email is made of. delivery/sender/mail sends it.
+
+import type { WebhookDestination } from '../../../model/configuration.ts'
+import type { OutgoingRequest, Prepared, RequestAbout } from '../../port/kind.ts'
+import { isMailUrl } from './mail-server.ts'
+
+export function sendsEmail({ urls }: Pick<WebhookDestination, 'urls'>): boolean {
+  return isMailUrl(urls[0] as string)
+}
+
+/** The Message-ID is the same on every attempt, so that a mailbox can recognize an email that it gets twice. */
+export function emailRequest(messages: readonly (string | Prepared)[], { id }: Pick<RequestAbout, 'id'>): OutgoingRequest {
+  const [message] = messages
+  const headers = ['Message-ID', `<${id.replaceAll(/[^\w.-]/g, '-')}@switchyard>`]
+  return { method: 'MAIL', path: '', headers, body: typeof message === 'object' ? message.text : (message as string) }
+}

@@ -1,0 +1,34 @@
+// What else must be set so that a webhook can send emails: `request.body` gives from, to, subject and text. The rest of an HTTP request has no place in an email.
+
+import type { JsonObject } from '@switchyard/protocol'
+import type { WebhookDestination } from '../../../model/configuration.ts'
+import type { SettingsProblem } from '../../port/kind.ts'
+import { isMailUrl } from './mail-server.ts'
+
+const FIELDS = ['from', 'to', 'subject', 'text'] as const
+
+export function emailProblem(settings: Partial<WebhookDestination>): SettingsProblem | null {
+  const { urls = [], request = null, batch = { size: 1 }, auth = null, headers = {}, sharedSecret = null, signingSecrets = [] } = settings
+  if (!urls.some(isMailUrl)) return null
+  const at = (field: string, problem: string): SettingsProblem => ({ field, problem })
+  if (!urls.every(isMailUrl)) return at('urls', 'must all be mail servers if one of them is; create another destination for the others')
+  if (batch.size > 1) return at('batch.size', 'must be 1, because each message is an email of its own')
+  const body = bodyOf(request?.body)
+  const missing = FIELDS.find((name) => !Object.hasOwn(body, name))
+  if (request === null || missing !== undefined)
+    return at(`request.body.${missing ?? 'from'}`, 'is required, because the body is an object with from, to, subject and text')
+  if (request.format !== 'json') return at('request.format', 'must be json for emails')
+  if (request.path !== '') return at('request.path', 'must be empty for emails')
+  if (auth !== null && auth.type !== 'basic') return at('auth.type', 'must be basic for mail servers')
+  const useless = Object.entries({
+    headers: Object.keys(headers).length,
+    'request.headers': Object.keys(request.headers).length,
+    sharedSecret: sharedSecret === null ? 0 : 1,
+    signingSecrets: signingSecrets.length,
+  }).find(([, count]) => count > 0)
+  return useless === undefined ? null : at(useless[0], 'has no effect on emails; remove it')
+}
+
+function bodyOf(body: unknown): JsonObject {
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as JsonObject) : {}
+}
