@@ -11,12 +11,13 @@ import { NARROW, startBrowser, type Tab, type TestBrowser, WIDE } from './browse
 let browser: TestBrowser
 let service: Service
 let tab: Tab
+let lakeId: string
 
 before(async () => {
   const [opened, started] = await Promise.all([startBrowser(), startWithLake()])
   browser = opened
   service = started.service
-  await addLake(service, started.lake)
+  lakeId = await addLake(service, started.lake)
   await service.send(Array.from({ length: 40 }, (_, at) => track(`m${at}`, { event: 'Order Completed', properties: { total: at + 0.5 } })))
   await loaded(service, 40)
   tab = await browser.open(service)
@@ -92,14 +93,26 @@ test('a query is saved and opened again', async () => {
   await tab.page.getByRole('textbox', { name: 'Name of the query' }).fill('The answer')
   await tab.page.getByRole('button', { name: 'Save query' }).click()
   await tab.page.getByLabel('Saved queries').waitFor()
-  // A query that an earlier version has stored in the browser is moved to the service.
-  await tab.page.evaluate(`localStorage.setItem('switchyard.sql.saved', '[{"name":"Old","query":"select 7"}]')`)
-  await tab.visit('/sql')
-  await tab.page.getByLabel('Saved queries').getByRole('option', { name: 'Old' }).waitFor({ state: 'attached' })
-  await tab.until(`localStorage.getItem('switchyard.sql.saved') === null`)
   await tab.page.getByLabel('Saved queries').selectOption('The answer')
   await tab.page.getByRole('button', { name: 'Run', exact: true }).click()
   await tab.page.getByRole('cell', { name: '42' }).waitFor({ timeout: 60_000 })
+})
+
+test('queries of a browser are shared only when somebody asks for it', async () => {
+  await tab.page.evaluate(`localStorage.setItem('switchyard.sql.saved', '[{"name":"Old","query":"select 7"}]')`)
+  await tab.visit('/sql')
+  const queries = async (): Promise<string[]> =>
+    (await service.api<{ data: { name: string }[] }>(`/destinations/${lakeId}/queries`)).data.map(({ name }) => name)
+  const saved = tab.page.getByLabel('Saved queries')
+  await saved.getByRole('option', { name: 'Old' }).waitFor({ state: 'attached' })
+  await tab.page.getByRole('button', { name: 'Move 1 query of this browser to the lake' }).click()
+  assert.deepEqual(await queries(), ['The answer'])
+  await tab.page.getByText('Only this browser has “Old”.').waitFor()
+  await tab.page.getByRole('button', { name: 'Move and share' }).click()
+  await tab.until(`localStorage.getItem('switchyard.sql.saved') === null`)
+  assert.deepEqual(await queries(), ['Old', 'The answer'])
+  await saved.getByRole('option', { name: 'Old' }).waitFor({ state: 'attached' })
+  await tab.page.getByRole('button', { name: 'Move 1 query of this browser to the lake' }).waitFor({ state: 'detached' })
 })
 
 test('a query is cancelled', async () => {

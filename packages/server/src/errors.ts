@@ -109,6 +109,10 @@ export const API_ERRORS = {
   oauth_key_not_found: [404, 'The OAuth application has no key with this id. GET /api/oauth-apps/{id} lists its keys.'],
   oauth_key_taken: [409, 'The OAuth application already has a key with this id. Choose another id, or leave it out to get a new one.'],
   saved_query_not_found: [404, 'The warehouse has no saved query with this id. GET /api/destinations/{id}/queries lists all of them.'],
+  saved_query_name_taken: [
+    409,
+    'The warehouse has a query with this name that you cannot see, because it was saved when the warehouse had other sources. Choose another name.',
+  ],
   too_many_saved_queries: [409, 'The warehouse already has 200 saved queries, which is the limit. Remove one first.'],
   too_many_oauth_keys: [409, 'The OAuth application has reached its maximum number of keys. Remove a key first.'],
   token_not_found: [404, 'There is no control token with this id. GET /api/tokens lists all tokens.'],

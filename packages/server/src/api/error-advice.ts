@@ -83,6 +83,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   oauth_key_not_found: 'The key may have been removed already.',
   oauth_key_taken: 'To replace a key, remove the old one first.',
   saved_query_not_found: 'If somebody else has removed it, there is nothing to do.',
+  saved_query_name_taken: 'Somebody with access to all sources can see and remove the other query.',
   too_many_saved_queries: 'Remove queries that nobody uses with DELETE /api/destinations/{id}/queries/{queryId}.',
   too_many_oauth_keys: 'Remove keys that are no longer used with DELETE /api/oauth-apps/{id}/keys/{keyId}.',
   token_not_found: 'The token may have been revoked already.',

@@ -1,7 +1,7 @@
 // Saved queries of a lake. The service stores them for everybody who has all sources of the lake. Somebody who has only some of them keeps queries in this
-// browser, as everybody did in earlier versions; those are moved to the service once.
+// browser, as everybody did in earlier versions. Queries of a browser are moved to the service only when somebody asks for it, because that publishes them.
 
-import { useEffect, useRef, useState } from 'react'
+import { useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
 import { useMayEdit } from '../../session/session.tsx'
@@ -17,6 +17,10 @@ export interface SavedQueries {
   isShared: boolean
   save: (query: SavedQuery) => void
   remove: (name: string) => void
+  /** Queries of this browser that could be shared. */
+  unshared: readonly SavedQuery[]
+  /** Moves them to the lake. Rejects with the last error if some could not be moved; these stay in the browser. */
+  share: () => Promise<void>
   problem: ApiProblem | null
 }
 
@@ -35,41 +39,42 @@ export function useSavedQueries(lake: { id: string; shared?: boolean | undefined
     write(next)
   }
 
-  const isMoved = useRef(false)
-  const stored = list.data?.data
-  useEffect(() => {
-    if (!isShared || stored === undefined || own.length === 0 || isMoved.current) return
-    isMoved.current = true
-    const move = async (): Promise<void> => {
-      const left: SavedQuery[] = []
-      for (const { name, query } of own) {
-        const known = stored.find((each) => each.name === name)
-        if (known?.query === query) continue
-        const body = { name: known === undefined ? name : `${name} (from a browser)`, query }
-        await saving.mutateAsync({ params, body }).catch(() => left.push({ name, query }))
-      }
-      keep(left)
+  const stored = list.data?.data ?? []
+  const share = async (): Promise<void> => {
+    const left: SavedQuery[] = []
+    let problem: unknown = null
+    for (const { name, query } of own) {
+      const known = stored.find((each) => each.name === name)
+      if (known?.query === query) continue
+      const body = { name: known === undefined ? name : `${name} (from a browser)`, query }
+      await saving.mutateAsync({ params, body }).catch((error: unknown) => {
+        left.push({ name, query })
+        problem = error
+      })
     }
-    void move()
-  })
+    keep(left)
+    if (problem !== null) throw problem
+  }
 
-  if (isShared)
-    return {
-      saved: stored ?? [],
-      isShared,
-      save: (body) => saving.mutate({ params, body }),
-      remove: (name) => {
-        const queryId = stored?.find((each) => each.name === name)?.id
-        if (queryId !== undefined) removing.mutate({ params: { ...params, queryId } })
-      },
-      problem: saving.error ?? removing.error ?? list.error,
-    }
+  const removeOwn = (name: string): void => keep(own.filter((each) => each.name !== name))
+  if (!isShared) {
+    const save = (query: SavedQuery): void =>
+      keep([...own.filter(({ name }) => name !== query.name), query].sort((one, other) => (one.name < other.name ? -1 : 1)))
+    return { saved: own, isShared, save, remove: removeOwn, unshared: [], share, problem: null }
+  }
+  const unshared = list.data === undefined ? [] : own
   return {
-    saved: own,
+    saved: [...stored, ...unshared.filter(({ name }) => !stored.some((each) => each.name === name))],
     isShared,
-    save: (query) => keep([...own.filter(({ name }) => name !== query.name), query].sort((one, other) => (one.name < other.name ? -1 : 1))),
-    remove: (name) => keep(own.filter((each) => each.name !== name)),
-    problem: null,
+    save: (body) => saving.mutate({ params, body }),
+    remove: (name) => {
+      const queryId = stored.find((each) => each.name === name)?.id
+      if (queryId === undefined) removeOwn(name)
+      else removing.mutate({ params: { ...params, queryId } })
+    },
+    unshared,
+    share,
+    problem: saving.error ?? removing.error ?? list.error,
   }
 }
 

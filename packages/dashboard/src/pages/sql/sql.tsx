@@ -5,6 +5,7 @@ import { useMemo, useState } from 'react'
 import { type Answer, call } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
 import { CodeEditor } from '../../components/code-editor.tsx'
+import { ConfirmButton } from '../../components/confirm-dialog.tsx'
 import { Empty, ErrorAlert, Loaded, Page, Section } from '../../components/page.tsx'
 import { DangerButton, Note, SecondaryButton, SmallButton, SmallNote } from '../../components/styled.tsx'
 import { EDITOR_ONLY } from '../../session/needs-role.tsx'
@@ -14,7 +15,7 @@ import { chartOf, type Result } from './chartable.ts'
 import { failedQuery, identifier } from './failed-query.ts'
 import { ResultChart } from './result-chart.tsx'
 import { csvOf } from './result-csv.ts'
-import { useSavedQueries } from './saved-queries.ts'
+import { type SavedQuery, useSavedQueries } from './saved-queries.ts'
 import { type Run, useQueryRun } from './use-query-run.ts'
 
 type Destination = Answer<'GET /api/destinations'>['data'][number]
@@ -136,7 +137,7 @@ function FailedMessages({
 }
 
 function Saved({ lake, query, onOpen }: { lake: Destination; query: string; onOpen: (query: string) => void }) {
-  const { saved, isShared, save, remove, problem } = useSavedQueries(lake)
+  const { saved, isShared, save, remove, unshared, share, problem } = useSavedQueries(lake)
   const [name, setName] = useState('')
   const opened = saved.find((each) => each.name === name)
   return (
@@ -158,10 +159,27 @@ function Saved({ lake, query, onOpen }: { lake: Destination; query: string; onOp
           Save query
         </SecondaryButton>
         {opened !== undefined && <SecondaryButton onClick={() => remove(opened.name)}>Remove</SecondaryButton>}
+        {unshared.length > 0 && <ShareQueries lake={lake} queries={unshared} onShare={share} />}
       </Group>
       {!isShared && <SmallNote>Saved queries stay in this browser, because you do not have access to all sources of the lake.</SmallNote>}
       {problem !== null && <ErrorAlert problem={problem} />}
     </>
+  )
+}
+
+function ShareQueries({ lake, queries, onShare }: { lake: Destination; queries: readonly SavedQuery[]; onShare: () => Promise<void> }) {
+  const move = `Move ${plural(queries.length, 'query')} of this browser to the lake`
+  return (
+    <ConfirmButton
+      title={move}
+      verb="Move and share"
+      color="blue"
+      onConfirm={onShare}
+      button={(open) => <SecondaryButton onClick={open}>{move}</SecondaryButton>}
+    >
+      Only this browser has {queries.map(({ name }) => `“${name}”`).join(', ')}. After the move, everybody who may query all of the lake{' '}
+      {lake.name} can see, change and remove {queries.length === 1 ? 'it' : 'them'}.
+    </ConfirmButton>
   )
 }
 

@@ -1,8 +1,11 @@
-// Routes for the queries that people save for a lake. Only for callers with all sources of the lake, because a query may name any of its tables.
+// Routes for the queries that people save for a lake. Only for callers with all sources of the lake, because a query may name any of its tables. A query
+// that was saved when the lake had tables of more sources exists only for callers who have these sources, too.
 
 import { array, nullable, object, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { MAX_SAVED_QUERIES, readSavedQueries, removeQuery, type SavedQuery, saveQuery } from '../../store/port/saved-queries.ts'
+import { schemasOfSources } from '../../store/port/warehouse-tables.ts'
+import type { Destination, SourceScope, Store } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { storedWarehouse } from '../warehouses/tables.ts'
@@ -40,9 +43,9 @@ export function savedQueryRoutes({ store, clock }: ControlParts): Route[] {
       access: ACCESS,
       answer: object({ data: array(QUERY), next: nullable(string({ description: 'Always null: the list is complete.' })) }),
       errors: ['destination_not_found', 'not_a_warehouse'],
-      async handle({ params }) {
+      async handle({ params, sources }) {
         const { id } = storedWarehouse(store, params['id'])
-        return { data: (await readSavedQueries(store.documents, id)).map(shown), next: null }
+        return { data: (await readSavedQueries(store.documents, id)).filter(isFor(sources)).map(shown), next: null }
       },
     }),
     route('POST', '/destinations/:id/queries', {
@@ -51,15 +54,19 @@ export function savedQueryRoutes({ store, clock }: ControlParts): Route[] {
       access: ACCESS,
       body: NEW_QUERY,
       answer: QUERY,
-      errors: ['destination_not_found', 'not_a_warehouse', 'too_many_saved_queries'],
-      async handle({ params, body: { name, query }, actor }) {
-        const { id, sourceIds } = storedWarehouse(store, params['id'])
+      errors: ['destination_not_found', 'not_a_warehouse', 'saved_query_name_taken', 'too_many_saved_queries'],
+      async handle({ params, body: { name, query }, actor, sources }) {
+        const lake = storedWarehouse(store, params['id'])
+        const { id } = lake
+        const sourceIds = await sourcesWithTables(store, lake, sources)
         const savedBy = { id: actor.id, name: actor.name }
-        const saved = await saveQuery(store.documents, id, { name, query, savedAtMs: clock.wallMs(), savedBy })
-        if (saved === null) throw new ApiError('too_many_saved_queries')
+        const saved = await saveQuery(store.documents, id, { name, query, savedAtMs: clock.wallMs(), savedBy, sourceIds }, isFor(sources))
+        if (saved === 'full') throw new ApiError('too_many_saved_queries')
+        if (saved === 'taken') throw new ApiError('saved_query_name_taken')
         const after = audited(id, saved.after)
         const before = saved.before === null ? null : audited(id, saved.before)
-        await store.history.noteAudit({ actor, action: 'sql.save', subject: id, before, after, sources: sourceIds })
+        const concerned = [...new Set([...sourceIds, ...(saved.before?.sourceIds ?? [])])]
+        await store.history.noteAudit({ actor, action: 'sql.save', subject: id, before, after, sources: concerned })
         return shown(saved.after)
       },
     }),
@@ -68,14 +75,26 @@ export function savedQueryRoutes({ store, clock }: ControlParts): Route[] {
       access: ACCESS,
       status: 204,
       errors: ['destination_not_found', 'not_a_warehouse', 'saved_query_not_found'],
-      async handle({ params, actor }) {
-        const { id, sourceIds } = storedWarehouse(store, params['id'])
-        const removed = await removeQuery(store.documents, id, params['queryId'] ?? '')
+      async handle({ params, actor, sources }) {
+        const { id } = storedWarehouse(store, params['id'])
+        const removed = await removeQuery(store.documents, id, params['queryId'] ?? '', isFor(sources))
         if (removed === null) throw new ApiError('saved_query_not_found')
-        await recordAction(store.history, { actor, action: 'sql.remove', subject: id, after: audited(id, removed), sources: sourceIds })
+        const after = audited(id, removed)
+        await recordAction(store.history, { actor, action: 'sql.remove', subject: id, after, sources: removed.sourceIds })
       },
     }),
   ]
+}
+
+function isFor(sources: SourceScope) {
+  return ({ sourceIds }: Pick<SavedQuery, 'sourceIds'>): boolean => sources === 'all' || sourceIds.every((id) => sources.includes(id))
+}
+
+/** The sources whose tables the caller can query: those of the lake, and those that it had before, whose tables are still there. */
+async function sourcesWithTables(store: Store, { id, sourceIds }: Destination, sources: SourceScope): Promise<string[]> {
+  const schemas = await schemasOfSources(store.documents, id)
+  const before = schemas.map(({ sourceId }) => sourceId).filter((sourceId) => sources === 'all' || sources.includes(sourceId))
+  return [...new Set([...sourceIds, ...before])]
 }
 
 function shown({ id, name, query, savedAtMs, savedBy }: SavedQuery) {

@@ -4,9 +4,12 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { ApiError } from '../../errors.ts'
 import { MAX_SAVED_QUERIES, readSavedQueries, saveQuery } from '../../store/port/saved-queries.ts'
+import { storeSchema } from '../../store/port/warehouse-tables.ts'
 import { startControl } from '../fixtures/start-control.ts'
+import { startTwoWorlds } from '../fixtures/two-worlds.ts'
 import type { LakeQuery } from '../routes/lake-queries.ts'
 
+const SAVED = { query: 'select 1', savedAtMs: 0, savedBy: { id: 'admin', name: 'admin' }, sourceIds: [] }
 const EMPTY = { columns: [], rows: [], truncated: false, warnings: [] }
 
 async function start(t: TestContext, run: (query: LakeQuery) => Promise<typeof EMPTY> = async () => EMPTY, lakes = 1) {
@@ -94,11 +97,43 @@ test('a lake has at most 200 saved queries, and one of them can still be replace
   const { call, store } = await start(t)
   const { data: lakes } = (await call('GET', '/api/destinations')).body
   const { id } = lakes[0]
-  for (let at = 0; at < MAX_SAVED_QUERIES; at++)
-    await saveQuery(store.documents, id, { name: `q${at}`, query: 'select 1', savedAtMs: 0, savedBy: { id: 'admin', name: 'admin' } })
+  for (let at = 0; at < MAX_SAVED_QUERIES; at++) await saveQuery(store.documents, id, { ...SAVED, name: `q${at}` }, () => true)
   const { status, body } = await call('POST', `/api/destinations/${id}/queries`, { name: 'one more', query: 'select 1' })
   assert.deepEqual([status, body.code], [409, 'too_many_saved_queries'])
   assert.equal((await call('POST', `/api/destinations/${id}/queries`, { name: 'q7', query: 'select 2' })).status, 200)
   await call('DELETE', `/api/destinations/${id}`)
   assert.deepEqual(await readSavedQueries(store.documents, id), [])
+})
+
+test('a query that was saved when the lake had more sources is hidden from callers who do not have them', async (t) => {
+  const { call, own, other, store, tokenFor } = await startTwoWorlds(t)
+  const warehouse = { engine: 'parquet', url: 'file:///lake' }
+  const lake = { type: 'warehouse', name: 'Lake', warehouse, sourceIds: [own.source, other.source] }
+  const { id } = (await call('POST', '/api/destinations', lake)).body
+  const path = `/api/destinations/${id}/queries`
+  const token = await tokenFor('editor', [own.source])
+  const namesOf = async (options?: { token: string }): Promise<string[]> =>
+    (await call('GET', path, undefined, options)).body.data.map(({ name }: { name: string }) => name)
+  const wide = (await call('POST', path, { name: 'Wide', query: "select 'zebra'" })).body
+  assert.equal((await call('GET', path, undefined, { token })).body.code, 'shared_destination')
+  await call('PATCH', `/api/destinations/${id}`, { sourceIds: [own.source] })
+  assert.deepEqual(await namesOf({ token }), [])
+  const save = (name: string, by?: { token: string }) => call('POST', path, { name, query: 'select 1' }, by)
+  const taken = await save('Wide', { token })
+  assert.deepEqual([taken.status, taken.body.code], [409, 'saved_query_name_taken'])
+  assert.equal((await call('DELETE', `${path}/${wide.id}`, undefined, { token })).body.code, 'saved_query_not_found')
+  assert.equal((await save('Mine', { token })).status, 200)
+  assert.equal((await save('Of the lake')).status, 200)
+  assert.deepEqual(await namesOf({ token }), ['Mine', 'Of the lake'])
+  // Tables of a source that the lake had before are still there, so a caller with all sources may have written about them.
+  const about = { destinationId: id, sourceId: other.source }
+  assert.ok(await storeSchema(store.documents, about, 0, { name: 'zebra', revision: 1, tables: [{ table: 'tracks', columns: [] }] }, 1))
+  assert.equal((await save('Of the lake')).status, 200)
+  assert.equal((await save('Mine too', { token })).status, 200)
+  assert.deepEqual(await namesOf({ token }), ['Mine', 'Mine too'])
+  assert.deepEqual(await namesOf(), ['Mine', 'Mine too', 'Of the lake', 'Wide'])
+  const tables = async (options?: { token: string }) => (await call('GET', `/api/destinations/${id}/tables`, undefined, options)).body.data
+  assert.deepEqual([(await tables({ token })).length, (await tables()).length], [0, 1])
+  const audit = (await call('GET', '/api/audit?limit=100', undefined, { token })).text
+  assert.ok(!audit.includes('zebra') && audit.includes('Mine too'), 'nor does the audit log show them')
 })

@@ -4,7 +4,7 @@ import { array, integer, nullable, object, string, time } from '../../api/schema
 import { kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
 import { readLoads, readSchemas, readStats } from '../../store/port/warehouse-tables.ts'
-import type { Destination, Store } from '../../store/store.ts'
+import type { Destination, SourceScope, Store } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { found } from '../routes/resource-routes.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
@@ -72,9 +72,9 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
       access: { role: 'viewer', sources: 'limited', subject: 'destination', whole: true },
       answer: TABLES,
       errors: ['destination_not_found', 'not_a_warehouse'],
-      async handle({ params }) {
+      async handle({ params, sources }) {
         const { id } = storedWarehouse(store, params['id'])
-        const schemas = await readSchemas(store.documents, id)
+        const schemas = (await readSchemas(store.documents, id)).filter(isOf(sources))
         const data = await Promise.all(schemas.map(async (each) => tablesOf(each, await readStats(store.documents, id, each.sourceId))))
         return { data: data.flat(), next: null }
       },
@@ -85,9 +85,9 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
       access: { role: 'viewer', sources: 'limited', subject: 'destination', whole: true },
       answer: LOADS,
       errors: ['destination_not_found', 'not_a_warehouse'],
-      async handle({ params }) {
+      async handle({ params, sources }) {
         const { id } = storedWarehouse(store, params['id'])
-        const loads = await readLoads(store.documents, id)
+        const loads = (await readLoads(store.documents, id)).filter(isOf(sources))
         return { data: loads.map(({ atMs, ...load }) => Object.assign(load, { at: atMs })), next: null }
       },
     }),
@@ -107,6 +107,11 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
       },
     }),
   ]
+}
+
+/** Whether the caller has a source. A warehouse may have tables of sources that it had before, which are not judged by who has all its sources now. */
+function isOf(sources: SourceScope) {
+  return ({ sourceId }: { sourceId: string }): boolean => sources === 'all' || sources.includes(sourceId)
 }
 
 /** Throws if there is none, or it is a destination of another kind. */
