@@ -3,6 +3,7 @@ import test from 'node:test'
 import type { Verdict } from '../../destinations/port/kind.ts'
 import { type BatchSettings, CLASSIC, type ClaimedShipment, type Destination, type SegmentContent } from '../../store/store.ts'
 import { bodyOf, claimedOf, contentOf, destination, HOUR_MS, items, NOW_MS, results, SINGLE, URLS } from '../fixtures/claimed-shipments.ts'
+import { orderedOf } from '../fixtures/ordered-shipments.ts'
 import { deletedAt, endedIds, idsOf, jsonOf, memberIds, settle } from '../fixtures/tasks.ts'
 import type { Unsent } from '../link/protocol.ts'
 import { expiry } from './expiry.ts'
@@ -53,15 +54,6 @@ test('a shipment is sent message by message, and deliveries are recorded with th
 
 const nothing = (): void => {}
 const NO_ORDER: KeyOrder = { delivered: nothing, stopped: nothing, withdrawn: nothing, leave: nothing, returned: nothing }
-
-/** Requests of four messages, by origin. */
-const BODIES = new Map([6, 7].map((origin) => [origin, bodyOf(contentOf(items(4)))]))
-
-/** A shipment with some messages of a request. */
-function orderedOf(id: number, origin: number, indexes: number[], keys: number[]): ClaimedShipment {
-  const given = { order: { row: 'fresh' as const, ord: id }, parts: [{ origin, segment: origin, indexes, keys }] }
-  return { ...claimedOf(id, [], given), bodies: BODIES }
-}
 
 test('a batch that is retried has its messages in the same order, also if one of another request is between two of one request', () => {
   const shipments = [orderedOf(1, 7, [0], [5]), orderedOf(2, 6, [0], [8]), orderedOf(3, 7, [1], [8])]

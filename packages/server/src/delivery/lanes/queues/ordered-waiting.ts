@@ -57,6 +57,8 @@ export class OrderedWaiting implements KeyOrder {
   #hasMore = true
   #nextHeadAtMs: number | null = null
   #notBeforeMs = 0
+  /** Until then, only due heads are claimed, because everything that was claimed last is claimed again and refused again. */
+  #refusedUntilMs = 0
   /** Ends the time in which messages wait for others to form a batch. */
   #cancelLinger: CancelTimer | null = null
   #hasLingered = false
@@ -80,6 +82,7 @@ export class OrderedWaiting implements KeyOrder {
   /** When the next head is due, or a failed claim may be made again; null if there is nothing to wait for. */
   get nextAtMs(): number | null {
     if (this.#hasMore && this.#notBeforeMs > 0) return this.#notBeforeMs
+    if (this.#hasMore && this.#refusedUntilMs > 0) return Math.min(this.#refusedUntilMs, this.#nextHeadAtMs ?? Number.POSITIVE_INFINITY)
     return this.#nextHeadAtMs
   }
 
@@ -95,7 +98,7 @@ export class OrderedWaiting implements KeyOrder {
 
   /** The store has new work. */
   announce(): void {
-    this.#hasMore = true
+    this.#mayGoOn()
     this.#announced++
   }
 
@@ -103,7 +106,8 @@ export class OrderedWaiting implements KeyOrder {
 
   claimIfNeeded(nowMs: number, probe: boolean): void {
     const headsAreDue = this.#nextHeadAtMs !== null && this.#nextHeadAtMs <= nowMs
-    if (this.#isClaiming || nowMs < this.#notBeforeMs || !(this.#hasMore || headsAreDue)) return
+    const mayHaveMore = this.#hasMore && nowMs >= this.#refusedUntilMs
+    if (this.#isClaiming || nowMs < this.#notBeforeMs || !(mayHaveMore || headsAreDue)) return
     const { store, memory, clock, destination, onEnd } = this.#deps
     const held = this.#deps.held()
     const { batch } = destination()
@@ -119,6 +123,7 @@ export class OrderedWaiting implements KeyOrder {
     const known = this.#nextHeadAtMs
     this.#isClaiming = true
     this.#hasMore = false
+    this.#refusedUntilMs = 0
     this.#nextHeadAtMs = null
     this.#announced = 0
     this.#hasLingered = false
@@ -153,7 +158,7 @@ export class OrderedWaiting implements KeyOrder {
   }
 
   #take(shipments: readonly ClaimedShipment[], probe: boolean): void {
-    const { destination } = this.#deps
+    const { clock, destination } = this.#deps
     const held = this.#deps.held()
     const tasks: Task[] = []
     const { batch } = destination()
@@ -164,12 +169,21 @@ export class OrderedWaiting implements KeyOrder {
     }
     // In the order of the claim, not task by task: the shipments of several tasks may alternate in it.
     const members = byShipment(tasks.flatMap((task) => [...task.waiting])) as Map<RowId, OrderedMember[]>
+    let [added, refused] = [0, 0]
     for (const { shipment } of shipments) {
       const isHead = shipment.order?.row === 'head'
-      for (const member of members.get(shipment.id) ?? []) if (!this.#queues.add(member, isHead)) member.task.leave(member)
+      for (const member of members.get(shipment.id) ?? []) {
+        if (this.#queues.add(member, isHead)) added++
+        else {
+          refused++
+          member.task.leave(member)
+        }
+      }
     }
     this.#queues.claimEnded()
     for (const task of tasks) held.add(task)
+    // After that, because refused messages return at once.
+    if (added === 0 && refused > 0) this.#refusedUntilMs = clock.scheduleMs() + ASK_AGAIN_MS
     if (tasks.length > 0) this.#deps.onTaken(probe)
     this.#deps.wake()
     for (const { bodies } of shipments) for (const body of bodies.values()) body.forgetParsed()
@@ -251,7 +265,7 @@ export class OrderedWaiting implements KeyOrder {
   returned(keys: readonly number[]): void {
     if (keys.length === 0) return
     this.#queues.returned(keys)
-    this.#hasMore = true
+    this.#mayGoOn()
   }
 
   /** An ordered shipment is in the store, and can be claimed. */
@@ -263,7 +277,13 @@ export class OrderedWaiting implements KeyOrder {
   /** If a head or a message that waited has ended, its key may have waiting messages that are next. */
   settled({ done, kept }: Settlement): void {
     const ends = ({ order }: Shipment): boolean => order !== undefined && order.row !== 'fresh'
-    if (done.some(ends) || kept.some(({ shipment }) => ends(shipment))) this.#hasMore = true
+    if (done.some(ends) || kept.some(({ shipment }) => ends(shipment))) this.#mayGoOn()
+  }
+
+  /** Messages that were refused before may be taken now. */
+  #mayGoOn(): void {
+    this.#hasMore = true
+    this.#refusedUntilMs = 0
   }
 
   #leave(members: readonly OrderedMember[]): void {

@@ -1,0 +1,126 @@
+// When the ordered shipments of a destination are claimed. Which messages start is tested with the queues of keys, and with whole services.
+
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { webhookOf } from '../../../destinations/fixtures/webhook.ts'
+import type { Verdict } from '../../../destinations/port/kind.ts'
+import type { ClaimedShipment, DeliveryStore, Shipment } from '../../../store/store.ts'
+import { results } from '../../fixtures/claimed-shipments.ts'
+import { ManualClock } from '../../fixtures/manual-clock.ts'
+import { orderedOf } from '../../fixtures/ordered-shipments.ts'
+import { Backlog } from '../../recording/backlog.ts'
+import { HeldShipments } from '../../recording/held-shipments.ts'
+import { Memory } from '../../recording/memory.ts'
+import { StoreState } from '../../recording/store-state.ts'
+import type { Task } from '../../shipments/task.ts'
+import type { Unit } from '../../shipments/unit.ts'
+import { OrderedWaiting } from './ordered-waiting.ts'
+
+/** A store that has these shipments, and records a settlement when it is told to. The test is the lane: it claims, starts and ends. */
+function setUp(...shipments: ClaimedShipment[]) {
+  const stored = new Map(shipments.map((claimed) => [claimed.shipment.id, claimed]))
+  const taken = new Map<Shipment['id'], ClaimedShipment>()
+  const clock = new ManualClock()
+  const memory = new Memory(100_000_000)
+  const recorded: (() => void)[] = []
+  let claims = 0
+  const store = {
+    orderedUntilMs: () => Number.POSITIVE_INFINITY,
+    async claimOrdered() {
+      claims++
+      const claimed = [...stored.values()].sort((a, b) => Number(a.shipment.id) - Number(b.shipment.id))
+      for (const one of claimed) taken.set(one.shipment.id, one)
+      stored.clear()
+      return { shipments: claimed, more: false, nextHeadAtMs: null }
+    },
+    settle: () => new Promise<void>((resolve) => recorded.push(resolve)),
+    release: (released: readonly Shipment[]) => {
+      for (const shipment of released) stored.set(shipment.id, { ...(taken.get(shipment.id) as ClaimedShipment), shipment })
+    },
+  } as unknown as DeliveryStore
+  const destination = webhookOf({ order: { by: 'user', onFailure: 'skip', maxWaiting: 10_000 } })
+  const nothing = (): void => {}
+  const own = { store, memory, clock, setTimer: clock.setTimer, destination: () => destination }
+  const ordered: OrderedWaiting = new OrderedWaiting({ ...own, held: () => held, onTaken: nothing, wake: nothing, onEnd: nothing })
+  const held = new HeldShipments({
+    ...own,
+    random: () => 0.5,
+    events: { attempted: nothing, breaker: nothing, trouble: (_, error) => assert.fail(String(error)) },
+    storeState: new StoreState(nothing),
+    backlog: new Backlog(),
+    ordered,
+    onReleased: nothing,
+    onRecorded: nothing,
+  })
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+  return {
+    ordered,
+    clock,
+    /** The row ids of the shipments that are not claimed. */
+    stored: () => [...stored.keys()],
+    accept: (claimed: ClaimedShipment) => {
+      stored.set(claimed.shipment.id, claimed)
+      ordered.announce()
+    },
+    /** Claims as often as the lane would, but no more than ten times. Returns how often it claimed. */
+    async claim() {
+      const before = claims
+      for (let nth = 0, last = -1; nth < 10 && last !== claims; nth++) {
+        last = claims
+        ordered.claimIfNeeded(clock.scheduleMs(), false)
+        await settled()
+      }
+      return claims - before
+    },
+    start(): { index: number; end(verdict: Verdict): void } {
+      const { task, first, start } = ordered.next() ?? assert.fail('nothing may start')
+      const unit: Unit = start(clock.scheduleMs())
+      return {
+        index: first.index,
+        end(verdict) {
+          ;(task as Task).finish(unit, results(verdict))
+          held.changed(task)
+        },
+      }
+    },
+    /** Records the settlement that was made first. */
+    async record() {
+      recorded.shift()?.()
+      await settled()
+    },
+  }
+}
+
+test('if everything that was claimed must go back, the next claim waits until something has changed, or for 200 ms', async () => {
+  // The key 1 has a message in each request; the second request has another key, too.
+  const lane = setUp(orderedOf(1, 6, [0], [1]), orderedOf(2, 7, [0, 1], [1, 2]))
+  assert.equal(await lane.claim(), 1)
+  const [first, other] = [lane.start(), lane.start()]
+  first.end('permanent')
+  await new Promise((resolve) => setImmediate(resolve))
+  lane.accept(orderedOf(3, 8, [0], [1]))
+  assert.deepEqual([await lane.claim(), lane.stored()], [1, [3]], 'it goes back, because a message before it is on its way back')
+  assert.deepEqual([lane.ordered.hasMore, lane.ordered.nextAtMs], [true, lane.clock.scheduleMs() + 200])
+  lane.clock.advance(199)
+  assert.equal(await lane.claim(), 0)
+  lane.clock.advance(1)
+  assert.equal(await lane.claim(), 1)
+  lane.accept(orderedOf(4, 6, [1], [3]))
+  assert.equal(await lane.claim(), 2, 'new work is claimed at once')
+  const last = lane.start()
+  assert.equal(last.index, 1)
+  await lane.record()
+  assert.equal(await lane.claim(), 1, 'an outcome was recorded')
+  other.end('success')
+  await lane.record()
+  assert.deepEqual(lane.stored(), [3, 2], 'the second request is back')
+  assert.equal(await lane.claim(), 1)
+  assert.deepEqual(lane.stored(), [])
+  for (const origin of [7, 8]) {
+    const next = lane.ordered.next() ?? assert.fail('nothing may start')
+    assert.equal(next.first.content.origin, origin, 'the key goes on in order')
+    const message = lane.start()
+    message.end('success')
+    await lane.record()
+  }
+})
