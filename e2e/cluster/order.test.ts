@@ -215,3 +215,26 @@ test('a request that a killed node had started may arrive late, but before what 
   )
   answer()
 })
+
+test('the number of messages without a key that every node shows is the sum of all nodes', async () => {
+  await using cluster = await startCluster({ nodes: 2 })
+  await using receiver = await startReceiver()
+  const body = { name: 'keyless', sourceIds: [cluster.sourceId], urls: [receiver.url], order: { by: 'properties.account' } }
+  const { id } = await cluster.api<{ id: string }>('/destinations', { method: 'POST', body })
+  await cluster.known(`/destinations/${id}`)
+  const users = new Users()
+  const keyed = (): object => ({ ...users.message('a'), properties: { account: 'acme' } })
+  for (const [nth, keyless] of [3, 5].entries()) {
+    const batch = [keyed(), ...Array.from({ length: keyless }, () => users.message('a')), keyed()]
+    while (!(await send(cluster, nth, batch))) await sleep(50)
+  }
+  for (const { name, url } of cluster.nodes) {
+    const { keylessMessages } = await eventually(
+      () => callControl<{ keylessMessages: number }>(url, TOKEN, `/destinations/${id}/order`),
+      (order) => order.keylessMessages >= 3 + 5,
+      { what: `${name} shows the messages without a key that both nodes accepted`, deadlineMs: DEADLINE_MS },
+    )
+    assert.equal(keylessMessages, 3 + 5)
+  }
+  await receiver.until(() => acceptedOf(receiver) === users.total, { deadlineMs: DEADLINE_MS })
+})
