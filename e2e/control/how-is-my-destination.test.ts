@@ -76,6 +76,7 @@ describe('Health and ledger', () => {
       oldestPendingAt: null,
       nextAttemptAt: null,
       failure: null,
+      mostFrequentFailure: null,
       ledger,
       content: { version: 1, failing: null },
       urls: [

@@ -11,6 +11,7 @@ const HEALTH: StatusHealth = {
   held: null,
   openSince: null,
   failure: null,
+  mostFrequentFailure: null,
 }
 const nameOf = (health: Partial<StatusHealth>, settings = {}): string =>
   statusOf({ enabled: true, paused: false, sourceIds: ['src_1'], ...settings }, { ...HEALTH, ...health }, NOW).name
@@ -41,8 +42,16 @@ test('says why a destination fails before anything else', () => {
   assert.equal(summary({ ...open, failure }), 'Connection refused. Failing for 12 min. One delivery is tried at a time.')
   assert.equal(summary({ ...open, breaker: 'probing', failure }), 'Connection refused. Failing for 12 min. One delivery is being tried.')
   assert.equal(summary(open), 'Attempts have failed for 12 min. One delivery is tried at a time.', 'another node made the attempt')
-  assert.equal(summary({ success: 0.5, failure }), 'Less than 95% of recent attempts succeeded. The latest failure: Connection refused.')
-  assert.equal(summary({ success: 0.5 }), 'Less than 95% of recent attempts succeeded.')
+  const mostFrequentFailure = { error: 'The receiver answered 500.', attempts: 1_041, responseStart: '{\n  "error": "oops" }' }
+  assert.equal(
+    summary({ success: 0.5, failure, mostFrequentFailure }),
+    'The receiver answered 500. The response began with “{ "error": "oops" }”. 1,041 recent attempts failed like this, and less than 95% succeeded.',
+  )
+  assert.equal(
+    summary({ success: 0.5, mostFrequentFailure: { error: 'Connection refused.', attempts: 1, responseStart: null } }),
+    'Connection refused. 1 recent attempt failed like this, and less than 95% succeeded.',
+  )
+  assert.match(summary({ success: 0.5, mostFrequentFailure: { ...mostFrequentFailure, responseStart: 'x'.repeat(300) } }), /“x{120}…”/)
 })
 
 test('says that new messages skip a disabled destination and are queued for a paused one', () => {

@@ -1,6 +1,6 @@
 // The status of a destination: a name with a colour, a sentence, and an order by urgency. Pure.
 
-import { duration } from '../text/format.ts'
+import { duration, plural } from '../text/format.ts'
 
 /** Most urgent first. */
 export const STATUS_NAMES = ['held', 'failing', 'degraded', 'behind', 'no source', 'paused', 'disabled', 'idle', 'healthy'] as const
@@ -54,8 +54,12 @@ export interface StatusHealth {
   openSince: string | null
   /** Why the latest attempt failed; null if it succeeded, or if another node made it. */
   failure: { reason: string; error: string } | null
+  /** Why most of the recent attempts that failed did so; null if none failed. */
+  mostFrequentFailure: { error: string; attempts: number; responseStart: string | null } | null
 }
 
+/** As much of a response as fits into a list. */
+const RESPONSE_CHARACTERS = 120
 /** Below this share of successful recent attempts, a destination is degraded. */
 const MIN_SUCCESS = 0.95
 /** The age of the oldest pending delivery from which a destination is behind. The service's own diagnostics use the same limit. */
@@ -63,7 +67,7 @@ const BEHIND_MS = 3_600_000
 
 export function statusOf(
   { enabled, paused, sourceIds }: StatusSettings,
-  { breaker, success, pending, oldestPendingAt, held: misfit, openSince, failure }: StatusHealth,
+  { breaker, success, pending, oldestPendingAt, held: misfit, openSince, failure, mostFrequentFailure }: StatusHealth,
   nowMs: number,
 ): Status {
   const held = pending > 0 ? 'Pending deliveries are held' : 'No deliveries are pending'
@@ -76,10 +80,7 @@ export function statusOf(
     const cause = failingText({ openSince, failure }, nowMs)
     return status('failing', `${cause} ${breaker === 'probing' ? 'One delivery is being tried.' : 'One delivery is tried at a time.'}`)
   }
-  if (success !== null && success < MIN_SUCCESS) {
-    const latest = failure === null ? '' : ` The latest failure: ${failure.error}`
-    return status('degraded', `Less than 95% of recent attempts succeeded.${latest}`)
-  }
+  if (success !== null && success < MIN_SUCCESS) return status('degraded', degradedText({ mostFrequentFailure }))
   if (oldestPendingAt !== null && nowMs - Date.parse(oldestPendingAt) > BEHIND_MS)
     return status('behind', 'The oldest pending delivery is more than an hour old.')
   if (sourceIds.length === 0) return status('no source', 'No source sends to this destination. Choose one in its settings.')
@@ -91,6 +92,15 @@ export function statusOf(
 export function failingText({ openSince, failure }: Pick<StatusHealth, 'openSince' | 'failure'>, nowMs: number): string {
   const since = openSince === null ? '' : ` for ${duration(Math.max(1_000, Math.floor((nowMs - Date.parse(openSince)) / 1_000) * 1_000))}`
   return failure === null ? `Attempts have failed${since}.` : `${failure.error} Failing${since}.`
+}
+
+function degradedText({ mostFrequentFailure: failure }: Pick<StatusHealth, 'mostFrequentFailure'>): string {
+  if (failure === null) return 'Less than 95% of recent attempts succeeded.'
+  const text = (failure.responseStart ?? '').replaceAll(/\s+/g, ' ').trim()
+  const start = text.length > RESPONSE_CHARACTERS ? `${text.slice(0, RESPONSE_CHARACTERS)}…` : text
+  const response = text === '' ? '' : ` The response began with “${start}”.`
+  const count = plural(failure.attempts, 'recent attempt')
+  return `${failure.error}${response} ${count} failed like this, and less than 95% succeeded.`
 }
 
 function status(name: StatusName, summary: string): Status {

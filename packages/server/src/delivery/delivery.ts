@@ -23,7 +23,7 @@ import { type SetTimer, systemTimer } from '../timing/timers.ts'
 import { withTimeout } from '../timing/with-timeout.ts'
 import type { BreakerState, DeliveryEvents } from './events/events.ts'
 import type { Hold } from './lanes/gate.ts'
-import type { Failure, HealthSummary } from './lanes/health.ts'
+import type { Failure, FrequentFailure, HealthSummary } from './lanes/health.ts'
 import { Lane, type LaneDeps } from './lanes/lane.ts'
 import { type LaneState, Peers } from './lanes/peers.ts'
 import { Slots } from './lanes/slots.ts'
@@ -71,6 +71,8 @@ export interface DestinationHealth extends HealthSummary {
   held: string | null
   /** Why the latest attempt of this node failed; null if it succeeded, or there was none. */
   failure: Failure | null
+  /** Why most of the recent attempts of this node that failed did so; null if none failed. */
+  mostFrequentFailure: FrequentFailure | null
   urls: readonly (HealthSummary & { url: string; inFlight: number })[]
 }
 
@@ -184,7 +186,7 @@ export class Delivery {
 
   #consumer(): ShipmentConsumer {
     const lanes = this.#lanes
-    const { store, memory, storeState } = this.#deps
+    const { store, memory, storeState, clock } = this.#deps
     return {
       reserve: (destinationId, bytes, messages) => lanes.get(destinationId)?.waiting.reserve(bytes, messages) ?? false,
       deliver: (claimed: ClaimedShipment) => {
@@ -201,7 +203,10 @@ export class Delivery {
         else memory.release(chargeOf(bytes))
       },
       dropMessages: (isDeleted) => {
-        for (const lane of lanes.values()) lane.waiting.dropMessages(isDeleted)
+        for (const lane of lanes.values()) {
+          lane.health.forgetResponses(clock.wallMs())
+          lane.waiting.dropMessages(isDeleted)
+        }
       },
       wake: (destinationId) => lanes.get(destinationId)?.waiting.wake(),
       partitionsChanged: (change) => {
@@ -253,11 +258,12 @@ export class Delivery {
     if (lane === undefined) return undefined
     const targets = kindOf(lane.destination).targets(lane.destination)
     const urls = targets.map((url) => Object.assign({ url, inFlight: lane.inFlightAt(url) }, lane.health.of(url)))
-    const { failure } = lane.health
-    if (this.#peers === null) return { ...lane.state, ...lane.health.all(), held: lane.hold?.problem ?? null, failure, urls }
+    const { failure, mostFrequentFailure } = lane.health
+    const seen = { ...lane.health.all(), failure, mostFrequentFailure, urls }
+    if (this.#peers === null) return { ...lane.state, ...seen, held: lane.hold?.problem ?? null }
     const { breaker, inFlight, nextInMs, held } = this.#peers.combine(destinationId, this.#stateOf(lane))
     const nextAttemptAtMs = nextInMs === null ? null : this.#deps.clock.scheduleMs() + nextInMs
-    return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, held, ...lane.health.all(), failure, urls }
+    return { breaker, openSinceMs: lane.state.openSinceMs, inFlight, nextAttemptAtMs, held, ...seen }
   }
 
   /** Sends a message to each URL once, immediately, bypassing the queue and the breaker. Nothing is stored. For an integration, each attempt is a request of its own. */

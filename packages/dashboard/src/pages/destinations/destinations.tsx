@@ -91,6 +91,7 @@ const NO_HEALTH_YET: DestinationHealth = {
   breaker: 'closed',
   openSince: null,
   failure: null,
+  mostFrequentFailure: null,
   inFlight: 0,
   success: null,
   latencyMs: null,

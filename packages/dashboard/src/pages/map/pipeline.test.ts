@@ -6,7 +6,16 @@ import { connected, filtered, grouped, NO_PLAN, type Pipeline, type PipelineInpu
 const NOW_MS = Date.UTC(2026, 10, 14, 9)
 const ALL = { source: '', destination: '', text: '' }
 const NONE: ReadonlySet<string> = new Set()
-const HEALTHY = { breaker: 'closed', success: 1, pending: 0, oldestPendingAt: null, held: null, openSince: null, failure: null } as const
+const HEALTHY = {
+  breaker: 'closed',
+  success: 1,
+  pending: 0,
+  oldestPendingAt: null,
+  held: null,
+  openSince: null,
+  failure: null,
+  mostFrequentFailure: null,
+} as const
 
 function health(destinationId: string, change: Partial<PipelineInput['health'][number]> = {}): PipelineInput['health'][number] {
   return { destinationId, ...HEALTHY, ...change }

@@ -16,6 +16,7 @@ const healthOf = (destinationId: string, more: Partial<Health>): Health =>
     held: null,
     openSince: null,
     failure: null,
+    mostFrequentFailure: null,
     ...more,
   }) as Health
 
@@ -23,7 +24,7 @@ test('destinations that fail, are degraded or are held back have problems, with 
   const failure = { reason: 'connection_refused', error: 'The receiver refused the connection.' }
   const health = [
     healthOf('dead', { breaker: 'open', openSince: '2026-11-19T05:59:00Z', failure }),
-    healthOf('flaky', { success: 0.5, failure }),
+    healthOf('flaky', { success: 0.5, mostFrequentFailure: { ...failure, attempts: 3, responseStart: null } }),
     healthOf('outdated', { held: 'the action is gone.' }),
     healthOf('well', {}),
     healthOf('paused', { breaker: 'open', openSince: '2026-11-19T05:59:00Z', failure }),

@@ -355,9 +355,23 @@ function conditionalFacts(filters: unknown): [string, unknown][] {
 
 function showHealth(call: Call, health: JsonObject): void {
   const { out } = call
-  const { failure, breaker, openSince, inFlight, pending, oldestPendingAt, nextAttemptAt, ledger, success, latencyMs, urls } = health
+  const {
+    failure,
+    mostFrequentFailure,
+    breaker,
+    openSince,
+    inFlight,
+    pending,
+    oldestPendingAt,
+    nextAttemptAt,
+    ledger,
+    success,
+    latencyMs,
+    urls,
+  } = health
   showFacts(out, [
     ['failing because', (failure as JsonObject | null)?.['error']],
+    ['most failures because', frequentText(mostFrequentFailure)],
     ['circuit breaker', state(call, breaker)],
     ['open since', openSince == null ? undefined : time(openSince)],
     ['in flight', inFlight],
@@ -374,6 +388,13 @@ function showHealth(call: Call, health: JsonObject): void {
         ? `${cell(url['url'])}: no attempts since the service started`
         : `${cell(url['url'])}: ${percent(url['success'])} of recent attempts succeeded, ${latencyText(url['latencyMs'])}, ${cell(url['inFlight'])} in flight`,
     )
+}
+
+function frequentText(failure: unknown): string | undefined {
+  if (typeof failure !== 'object' || failure === null) return undefined
+  const { error, attempts, responseStart } = failure as { error: string; attempts: number; responseStart: string | null }
+  const response = responseStart === null || responseStart === '' ? '' : ` The response began with ${JSON.stringify(responseStart)}.`
+  return `${error}${response} (${counted(attempts, 'recent attempt')})`
 }
 
 function percent(share: unknown): string {

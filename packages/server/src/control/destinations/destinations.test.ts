@@ -335,6 +335,7 @@ test('health combines the state of delivery with the counts of the store', async
     oldestPendingAt: null,
     nextAttemptAt: null,
     failure: null,
+    mostFrequentFailure: null,
     ledger: { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 },
     content: { version: 1, failing: null },
     urls: urls.map((url) => Object.assign({ url }, nothing)),
@@ -345,6 +346,7 @@ test('health combines the state of delivery with the counts of the store', async
   const recent = { inFlight: 2, success: 0.25, latencyMs: { p50: 1, p95: 2, p99: 3 } }
   const dueMs = deps.clock.scheduleMs() + 60_000
   const failure = { reason: 'auth_refused', error: 'The token endpoint example.com refused to issue an access token (401).' }
+  const mostFrequentFailure = { reason: 'http_500', error: 'The receiver answered 500.', attempts: 3, responseStart: 'oops' }
   const openSinceMs = deps.clock.scheduleMs() - 30_000
   health = {
     breaker: 'probing',
@@ -353,11 +355,12 @@ test('health combines the state of delivery with the counts of the store', async
     nextAttemptAtMs: dueMs,
     held: 'An action is gone.',
     failure,
+    mostFrequentFailure,
     urls: [{ url: urls[1] as string, ...recent }],
   }
   const { body } = await call('GET', path)
   assert.deepEqual([body.breaker, body.inFlight, body.success, body.latencyMs], ['probing', 2, 0.25, recent.latencyMs])
-  assert.deepEqual([body.failure, body.held], [failure, 'An action is gone.'])
+  assert.deepEqual([body.failure, body.mostFrequentFailure, body.held], [failure, mostFrequentFailure, 'An action is gone.'])
   assert.deepEqual([body.pending, body.ledger.owed, body.ledger.pending], [1, 1, 1])
   assert.ok(Math.abs(Date.parse(body.oldestPendingAt) - receivedAtMs) < 15_000)
   assert.ok(Math.abs(Date.parse(body.nextAttemptAt) - Date.now() - 60_000) < 15_000)

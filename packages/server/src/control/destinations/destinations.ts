@@ -107,6 +107,19 @@ const STATUS_FIELDS = {
       { description: 'Why the latest attempt of the node that answers this API request failed; null if it succeeded.' },
     ),
   ),
+  mostFrequentFailure: nullable(
+    object(
+      {
+        reason: string(),
+        error: string({ description: 'A sentence that says why.' }),
+        attempts: integer({ description: 'The number of recent attempts that failed with this reason.' }),
+        responseStart: nullable(string({ description: 'The start of the last response with this reason, at most 300 characters.' })),
+      },
+      {
+        description: 'Why most of the recent attempts that failed did so, on the node that answers this API request; null if none failed.',
+      },
+    ),
+  ),
   ...RECENT_FIELDS,
   held: nullable(
     string({
@@ -142,6 +155,7 @@ const NO_HEALTH: DestinationHealth = {
   nextAttemptAtMs: null,
   held: null,
   failure: null,
+  mostFrequentFailure: null,
   success: null,
   latencyMs: null,
   urls: [],

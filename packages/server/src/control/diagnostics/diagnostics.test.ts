@@ -94,6 +94,7 @@ test('a URL that cannot be reached and an open circuit breaker are reported, wit
     nextAttemptAtMs: null,
     held: null,
     failure: null,
+    mostFrequentFailure: null,
     success: 0,
     latencyMs: null,
     urls: [],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { type Outcome, unanswered } from '../link/outcome.ts'
 import { Health } from './health.ts'
 
 test('before the first attempt there are no rates', () => {
@@ -44,4 +45,36 @@ test('URLs that are no longer used are forgotten', () => {
   health.attempted('b', false, 1)
   health.keep(['b', 'c'])
   assert.deepEqual([health.of('a').success, health.all().success], [null, 0])
+})
+
+function failed(health: Health, reason: string, responseStart: string | null = null, startedAtMs = 1): void {
+  const outcome: Outcome = { ...unanswered('timeout', `Failed: ${reason}.`), reason, status: 500, responseStart }
+  health.judge([{ url: 'a', outcome, startedAtMs, version: 1 }], ['a'])
+}
+
+test('the most frequent failure has the number of its attempts and the start of its last response', () => {
+  const health = new Health()
+  assert.equal(health.mostFrequentFailure, null)
+  failed(health, 'http_500', 'first')
+  for (let nth = 0; nth < 3; nth++) failed(health, 'timeout', null)
+  assert.deepEqual(health.mostFrequentFailure, { reason: 'timeout', error: 'Failed: timeout.', attempts: 3, responseStart: null })
+  for (let nth = 0; nth < 4; nth++) failed(health, 'http_500', 'x'.repeat(1_000))
+  const most = { reason: 'http_500', error: 'Failed: http_500.', attempts: 5 }
+  assert.deepEqual(health.mostFrequentFailure, { ...most, responseStart: 'x'.repeat(300) })
+
+  health.forgetResponses(2)
+  assert.deepEqual(health.mostFrequentFailure, { ...most, responseStart: null }, 'it may contain what was deleted')
+  failed(health, 'http_500', 'of a request that was sent before the deletion', 2)
+  assert.deepEqual(health.mostFrequentFailure, { ...most, attempts: 6, responseStart: null })
+  failed(health, 'http_500', 'later', 3)
+  assert.deepEqual(health.mostFrequentFailure, { ...most, attempts: 7, responseStart: 'later' })
+
+  for (let nth = 0; nth < 512; nth++) health.attempted('a', true, 1)
+  assert.equal(health.mostFrequentFailure, null, 'no recent attempt failed')
+})
+
+test('more reasons than a ring can tell apart share the last place', () => {
+  const health = new Health()
+  for (let nth = 0; nth < 300; nth++) failed(health, `r${nth}`)
+  assert.deepEqual([health.mostFrequentFailure?.reason, health.mostFrequentFailure?.attempts], ['r299', 46])
 })
