@@ -98,6 +98,26 @@ test('loading now does not wait, and everything that waits is loaded', async () 
   assert.deepEqual(await idsIn(lake.source, 'tracks'), idsOf(10))
 })
 
+test('the health says when the next load is due, also after the interval was changed', async () => {
+  await using system = await startWithLake()
+  const { service, lake } = system
+  const everyMs = 3_600_000
+  const id = await addLake(service, lake, { load: { everyMs } })
+  await service.send(messages(1))
+  const isDueAfter = (expectedMs: number) =>
+    eventually(
+      () => service.api<{ oldestPendingAt: string; nextAttemptAt: string | null }>(`/destinations/${id}/health`),
+      ({ oldestPendingAt, nextAttemptAt }) =>
+        nextAttemptAt !== null && Math.abs(Date.parse(nextAttemptAt) - Date.parse(oldestPendingAt) - expectedMs) < everyMs / 2,
+      { what: `the next load is due after ${expectedMs} ms` },
+    )
+  await isDueAfter(everyMs)
+  for (const changedMs of [4 * everyMs, 2 * everyMs]) {
+    await service.api(`/destinations/${id}`, { method: 'PATCH', body: { load: { everyMs: changedMs } } })
+    await isDueAfter(changedMs)
+  }
+})
+
 test('a load has no more rows than its limit, and when so many wait, they are loaded at once', async () => {
   await using system = await startWithLake()
   const { service, lake } = system

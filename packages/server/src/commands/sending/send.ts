@@ -25,7 +25,9 @@ const DATA_FIELD: Record<(typeof TYPES)[number], 'properties' | 'traits' | null>
 }
 const DEADLINE_MS = 30_000
 const POLL_MS = 200
-const DEFAULT_WAIT = '60s'
+const DEFAULT_WAIT_MS = 60_000
+/** A warehouse that is loaded less often than this is not waited for. */
+const LONGEST_INTERVAL_MS = 600_000
 const JSON_FORMS = 'as JSON, @FILE, or - for stdin'
 
 const FIELDS: Readonly<Record<string, Flag>> = {
@@ -51,7 +53,7 @@ export const send: Command = {
   summary: 'Send one message and print the response',
   details:
     'Without --write-key, the command gets the write key from the control API: that of the source given with --source, otherwise that of the source named default, otherwise that of the only source.\n\n' +
-    'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
+    'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. Without --timeout, it waits for 60 s, and for a warehouse that is loaded at least every 10 minutes 60 s longer than the time between two loads. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
   arguments: [{ name: 'TYPE', description: `One of ${TYPES.join(', ')}.`, optional: true, values: TYPES }],
   flags: {
     ...FIELDS,
@@ -62,7 +64,7 @@ export const send: Command = {
     'write-key': WRITE_KEY_FLAG,
     source: { placeholder: 'SOURCE', description: 'The source whose write key to use, by id or name.' },
     wait: { placeholder: null, description: 'Wait until no delivery of the message is pending any more.' },
-    timeout: { placeholder: 'DURATION', description: 'How long to wait with --wait.', defaultText: DEFAULT_WAIT },
+    timeout: { placeholder: 'DURATION', description: 'How long to wait with --wait.', defaultText: '60s, and longer for a warehouse' },
   },
   examples: [
     'switchyard send',
@@ -70,7 +72,8 @@ export const send: Command = {
     'switchyard send identify --user-id user-1 --traits @traits.json',
   ],
   async run(call) {
-    const waitMs = parseDuration('timeout', call.flag('timeout') ?? DEFAULT_WAIT)
+    const timeout = call.flag('timeout')
+    const givenMs = timeout === undefined ? null : parseDuration('timeout', timeout)
     const message = await messageOf(call)
     const writeKey = await writeKeyOf(call)
     const answer = await post(call, writeKey, message)
@@ -92,7 +95,7 @@ export const send: Command = {
     }
     if (call.json) call.out.remark(accepted)
     else call.out.line(accepted)
-    return await follow(call, String(messageId), waitMs)
+    return await follow(call, String(messageId), givenMs)
   },
 }
 
@@ -203,18 +206,21 @@ function exitOf(status: number): ExitCode {
 }
 
 /** Shows each change of the deliveries when it happens. With --json, stdout gets only the final message, and the changes go to stderr. */
-async function follow(call: Call, messageId: string, waitMs: number): Promise<ExitCode> {
+async function follow(call: Call, messageId: string, givenMs: number | null): Promise<ExitCode> {
   const { api, out, json, signal } = call
-  const deadline = performance.now() + waitMs
+  const startMs = performance.now()
   const path = at`/api/messages/${messageId}`
   const feed = createTimelineFeed(out, (line) => (json ? out.remark(line) : out.line(line)))
   let message = await api.get(path)
   if (!json) showMessageFacts(out, message)
+  const destinations: JsonObject[] = []
+  if (givenMs === null) for await (const destination of api.all('/api/destinations')) destinations.push(destination)
+  const waitMs = givenMs ?? waitFor(pendingOf(message), destinations)
   for (;;) {
     feed.show(message)
     const deliveries = message['deliveries'] as JsonObject[]
-    const pending = deliveries.filter(({ state }) => state === 'pending')
-    const isLate = performance.now() > deadline
+    const pending = pendingOf(message)
+    const isLate = performance.now() > startMs + waitMs
     if (pending.length > 0 && !isLate && !signal.aborted) {
       await pause(POLL_MS, signal)
       message = await api.get(path)
@@ -230,4 +236,16 @@ async function follow(call: Call, messageId: string, waitMs: number): Promise<Ex
     else if (deliveries.length === 0) out.remark('The message has no destination.')
     return deliveries.length > 0 && deliveries.every(({ state }) => state === 'delivered') ? EXIT.ok : EXIT.failed
   }
+}
+
+/** How long to wait for pending deliveries if the caller does not say. */
+export function waitFor(pending: readonly JsonObject[], destinations: readonly JsonObject[]): number {
+  const intervals = destinations
+    .filter(({ id, load }) => load !== undefined && pending.some(({ destinationId }) => destinationId === id))
+    .map(({ load }) => Number((load as JsonObject)['everyMs']))
+  return DEFAULT_WAIT_MS + Math.max(0, ...intervals.filter((everyMs) => everyMs <= LONGEST_INTERVAL_MS))
+}
+
+function pendingOf(message: JsonObject): JsonObject[] {
+  return (message['deliveries'] as JsonObject[]).filter(({ state }) => state === 'pending')
 }

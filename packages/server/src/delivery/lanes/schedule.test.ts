@@ -16,6 +16,7 @@ function scheduleWith() {
     notBeforeMs: 0,
     hasFresh: false,
     nextRetryAtMs: null as number | null,
+    loadAtMs: null as number | null,
     isBlocked: () => state.blocked,
     hasDueRetries: (nowMs: number) => state.nextRetryAtMs !== null && state.nextRetryAtMs <= nowMs,
   }
@@ -29,6 +30,7 @@ function scheduleWith() {
     ordered: { hasMore: false, nextAtMs: null, hasHead: false, hasClaimed: false },
     expiryCheck: { checkIfDue: () => 30_000 },
     crowdedCheck: { checkIfDue: () => 1_000 },
+    loadAtMs: () => state.loadAtMs,
     wake: () => wakes.push(clock.scheduleMs()),
   })
   return { schedule, state, clock, wakes }
@@ -54,6 +56,13 @@ test('if work is waiting, the lane is woken when Retry-After or the breaker allo
   assert.deepEqual(planned({ hasFresh: true, blockedUntilMs: 5_000 }), [[5_000], 5_000])
   assert.deepEqual(planned({ hasFresh: true, notBeforeMs: 1_000 }), [[1_000], 0])
   assert.deepEqual(planned({ nextRetryAtMs: 2_000, blockedUntilMs: 5_000 }), [[5_000], 5_000])
+})
+
+test('new messages for a warehouse wait for the next load, but not a load that is repeated', () => {
+  const nextAt = (change: Parameters<typeof planned>[0]) => planned({ loadAtMs: 9_000, ...change })[1]
+  assert.deepEqual([nextAt({ hasFresh: true }), nextAt({ hasFresh: true, nextRetryAtMs: 7_000 })], [9_000, 7_000])
+  assert.deepEqual([nextAt({ hasFresh: true, blockedUntilMs: 12_000 }), nextAt({ hasFresh: true, nextRetryAtMs: 0 })], [12_000, 0])
+  assert.deepEqual([nextAt({}), nextAt({ hasFresh: true, loadAtMs: -1 })], [null, 0])
 })
 
 test('while nothing may be sent, the lane wakes for overdue deliveries, if this node has a share of the destination', () => {

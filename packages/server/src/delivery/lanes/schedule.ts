@@ -4,7 +4,7 @@
 
 import type { Destination } from '../../store/store.ts'
 import type { CancelTimer, SetTimer } from '../../timing/timers.ts'
-import type { Backlog } from '../recording/backlog.ts'
+import { type Backlog, earlier } from '../recording/backlog.ts'
 import type { Claiming } from './claiming.ts'
 import type { CrowdedCheck } from './crowded-check.ts'
 import type { ExpiryCheck } from './expiry-check.ts'
@@ -21,6 +21,8 @@ export interface ScheduleDeps {
   ordered: Pick<OrderedWaiting, 'hasMore' | 'nextAtMs' | 'hasHead' | 'hasClaimed'>
   expiryCheck: Pick<ExpiryCheck, 'checkIfDue'>
   crowdedCheck: Pick<CrowdedCheck, 'checkIfDue'>
+  /** When new messages are loaded into a warehouse; null if that is not known, or they need not wait. */
+  loadAtMs: () => number | null
   /** Wakes the lane. */
   wake: () => void
 }
@@ -57,8 +59,10 @@ export class Schedule {
 
   /** The time of the next attempt; null if nothing is waiting, or if nothing may be sent until the destination is changed. */
   nextAttemptAtMs(nowMs: number): number | null {
-    const { gate, backlog } = this.#deps
-    const dueAtMs = gate.isHeld ? null : this.#isWaiting(nowMs) ? nowMs : (backlog.nextRetryAtMs ?? this.#deps.ordered.nextAtMs)
+    const { gate, backlog, ordered, loadAtMs } = this.#deps
+    if (gate.isHeld) return null
+    const freshAtMs = backlog.hasFresh ? (loadAtMs() ?? nowMs) : null
+    const dueAtMs = this.#isReady(nowMs) ? nowMs : earlier(freshAtMs, backlog.nextRetryAtMs ?? ordered.nextAtMs)
     return dueAtMs === null ? null : Math.max(dueAtMs, gate.blockedUntilMs, nowMs)
   }
 
@@ -79,7 +83,12 @@ export class Schedule {
 
   /** Whether there is work that could be sent if the gate allowed it. */
   #isWaiting(nowMs: number): boolean {
+    return this.#deps.backlog.hasFresh || this.#isReady(nowMs)
+  }
+
+  /** Whether there is such work besides new messages in the store. */
+  #isReady(nowMs: number): boolean {
     const { backlog, queue, ordered } = this.#deps
-    return ordered.hasMore || backlog.hasFresh || backlog.hasDueRetries(nowMs) || queue.hasFresh || queue.hasRetries
+    return ordered.hasMore || backlog.hasDueRetries(nowMs) || queue.hasFresh || queue.hasRetries
   }
 }

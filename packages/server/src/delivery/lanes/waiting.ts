@@ -94,7 +94,16 @@ export class Waiting {
       this.held.endWithoutAttempt(heads, 'crowded')
       onEnd()
     })
-    this.schedule = new Schedule({ ...own, claiming: this.#claiming, expiryCheck: this.expiryCheck, crowdedCheck: this.#crowdedCheck })
+    this.schedule = new Schedule({
+      ...own,
+      claiming: this.#claiming,
+      expiryCheck: this.expiryCheck,
+      crowdedCheck: this.#crowdedCheck,
+      loadAtMs: () => {
+        const dueAtMs = this.loads?.dueAtMs ?? null
+        return dueAtMs === null ? null : dueAtMs - clock.wallMs() + clock.scheduleMs()
+      },
+    })
   }
 
   // ── What comes ──

@@ -70,7 +70,8 @@ export class Backlog {
   }
 }
 
-function earlier(a: number | null, b: number | null): number | null {
+/** The earlier of two times, either of which may be unknown. */
+export function earlier(a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b
   return Math.min(a, b)
 }
