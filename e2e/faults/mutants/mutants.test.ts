@@ -6,13 +6,15 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { IS_LONG } from '../../system/long-tests.ts'
 import { MUTANTS } from './mutants.ts'
-import { mutated, urlOf } from './mutated-source.ts'
+import { changesOf, mutated, urlOf } from './mutated-source.ts'
 import { describeVerdict, faultOf, runMutant } from './run-mutants.ts'
 
 test('every mutant changes the source of the service, and names a row of the fault ledger', () => {
   for (const mutant of MUTANTS) {
-    const source = readFileSync(new URL(urlOf(mutant)), 'utf8')
-    assert.notEqual(mutated(mutant, source), source, mutant.name)
+    for (const change of changesOf(mutant, import.meta.url)) {
+      const source = readFileSync(new URL(urlOf(change)), 'utf8')
+      assert.notEqual(mutated(change, source), source, mutant.name)
+    }
     assert.ok(faultOf(mutant).stores.includes(mutant.store), mutant.name)
   }
   assert.equal(new Set(MUTANTS.map(({ name }) => name)).size, MUTANTS.length)

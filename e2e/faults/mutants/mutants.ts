@@ -13,6 +13,8 @@ export interface Mutant {
   changes: readonly (readonly [from: string, to: string])[]
   /** The key of the row that must catch it. */
   fault: string
+  /** Whether the file is loaded by loaders, which are processes of their own. */
+  inLoader?: true
   store: 'sqlite' | 'postgres'
   /** One of the problems must match this. Otherwise the mutant is not caught, for example because the nodes did not start. */
   expected: RegExp
@@ -265,6 +267,17 @@ export const MUTANTS: readonly Mutant[] = [
     fault: 'loads-killed',
     store: 'sqlite',
     expected: /table \w+: \d+ messages have more than one row/,
+    faults: 8,
+  },
+  {
+    name: 'unloaded-is-delivered',
+    breaks: 'Messages count as delivered although a loader could not load their rows into some tables.',
+    file: 'delivery/loader/load-runs.ts',
+    inLoader: true,
+    changes: [['(error === null ? [] :', '(error === null || true ? [] :']],
+    fault: 'warehouse-away',
+    store: 'sqlite',
+    expected: /\d+ acknowledged messages have no row/,
     faults: 8,
   },
 ]
