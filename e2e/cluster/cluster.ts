@@ -26,8 +26,6 @@ export const RESUME_MS = LEASE_MS + 5_000
 export const RESUME_DEADLINE_MS = IS_LONG ? RESUME_MS : 4 * RESUME_MS
 /** The same if only its process was killed, which usually takes about a second. If the takeover waits for the lease, it takes longer than this. */
 export const RESUME_KILLED_MS = LEASE_MS / 2
-/** How long a test waits for that. Still shorter than the rest of a lease that was extended a second before the kill. */
-export const RESUME_KILLED_DEADLINE_MS = IS_LONG ? RESUME_KILLED_MS : LEASE_MS - 2_000
 
 export const SECRET_KEY = 'secret-key-of-the-cluster-tests-0123456789'
 const MAX_CONNECTIONS = 'max_connections=200'

@@ -3,11 +3,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IS_LONG } from '../system/long-tests.ts'
+import { IS_LONG, watchDelays } from '../system/long-tests.ts'
 import { eventually } from '../system/signals.ts'
-import { type Cluster, RESUME_KILLED_DEADLINE_MS, startCluster } from './cluster.ts'
+import { type Cluster, RESUME_DEADLINE_MS, RESUME_KILLED_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe, type Fault } from './compare-ledgers.ts'
-import { enough, holdMessage, startLoad } from './traffic.ts'
+import { enough, type HeldMessage, holdMessage, startLoad } from './traffic.ts'
 
 const KILLS = IS_LONG ? 20 : 2
 const ENDED_SESSIONS = IS_LONG ? 20 : 4
@@ -15,6 +15,7 @@ const ENDED_SESSIONS = IS_LONG ? 20 : 4
 test('repeated kill -9 of one of three nodes: nothing is lost, and others take over what it held long before its lease expires', async (t) => {
   await using cluster = await startCluster()
   await using load = await startLoad(cluster, { perSecond: IS_LONG ? 500 : 100 })
+  using quiet = watchDelays()
   const faults: Fault[] = []
 
   // A node that does not come back: only the others can deliver what it held.
@@ -23,7 +24,9 @@ test('repeated kill -9 of one of three nodes: nothing is lost, and others take o
   const killedMs = performance.now()
   await cluster.node(1).kill()
   held.acceptRequests()
-  const resumedMs = await held.deliveredAgain(killedMs, RESUME_KILLED_DEADLINE_MS)
+  await extendLease(cluster, held)
+  const resumedMs = await held.deliveredAgain(killedMs, RESUME_DEADLINE_MS)
+  assert.ok(resumedMs < RESUME_KILLED_MS || !IS_LONG, `another node delivered what it held after ${resumedMs} ms`)
   t.diagnostic(`another node delivered what the killed node held after ${(resumedMs / 1_000).toFixed(1)} s`)
   await cluster.node(1).start()
   faults.push({ fromMs: killedMs, toMs: performance.now() })
@@ -39,20 +42,24 @@ test('repeated kill -9 of one of three nodes: nothing is lost, and others take o
   }
   const comparison = await compareLedgers(cluster, load, { faults })
   t.diagnostic(describe(comparison))
-  assert.equal(held.arrivals().length, 2)
+  // An attempt may time out on a busy machine.
+  assert.ok(held.arrivals().length === 2 || !quiet.isSo(), `${held.arrivals().length} arrivals`)
 })
 
 test('kill -9 of the only node, and a restart: it delivers what it held without waiting for its own lease', async (t) => {
   await using cluster = await startCluster({ nodes: 1 })
   const node = cluster.node(1)
+  using quiet = watchDelays()
   await using held = await holdMessage(cluster, node.url, 'restarted')
   await announced(cluster)
   const killedMs = performance.now()
   await node.kill()
   held.acceptRequests()
+  await extendLease(cluster, held)
   await node.start()
   const readyMs = performance.now()
-  const fromKillMs = await held.deliveredAgain(killedMs, RESUME_KILLED_DEADLINE_MS)
+  const fromKillMs = await held.deliveredAgain(killedMs, RESUME_DEADLINE_MS)
+  assert.ok(fromKillMs < RESUME_KILLED_MS || !IS_LONG, `it delivered what it held after ${fromKillMs} ms`)
   t.diagnostic(
     `delivered ${Math.round(fromKillMs)} ms after the kill, ${Math.round(fromKillMs - (readyMs - killedMs))} ms after it was ready`,
   )
@@ -62,7 +69,7 @@ test('kill -9 of the only node, and a restart: it delivers what it held without 
     { what: 'the delivery is recorded' },
   )
   assert.deepEqual([row?.owed, row?.delivered], [1, 1])
-  assert.equal(held.arrivals().length, 2)
+  assert.ok(held.arrivals().length === 2 || !quiet.isSo(), `${held.arrivals().length} arrivals`)
 })
 
 test('the sessions by which nodes notice that another has ended are terminated again and again: nothing is lost or recorded twice', async (t) => {
@@ -85,6 +92,15 @@ test('the sessions by which nodes notice that another has ended are terminated a
   t.diagnostic(describe(comparison))
   assert.equal((await cluster.api<{ data: unknown[] }>('/nodes')).data.length, 3)
 })
+
+/** Extends the lease of the killed node far beyond the test's patience: others can take over what it held only because it has no lock any more. */
+async function extendLease(cluster: Cluster, { destinationId }: HeldMessage): Promise<void> {
+  await cluster.query(
+    `UPDATE switchyard.nodes SET expires_at = now() + interval '10 minutes' WHERE holder IN
+       (SELECT holder FROM switchyard.shipments WHERE destination = (SELECT num FROM switchyard.destinations WHERE id = $1))`,
+    [destinationId],
+  )
+}
 
 /** Every node holds its lock, and the others know that. */
 async function announced(cluster: Cluster): Promise<void> {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { IS_LONG } from '../system/long-tests.ts'
+import { IS_LONG, watchDelays } from '../system/long-tests.ts'
 import { track } from '../system/service.ts'
 import { type Cluster, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
@@ -22,6 +22,7 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recov
   await using cluster = await startCluster()
   await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 100 })
   const holders = await holdersOf(cluster)
+  using quiet = watchDelays()
   const fromMs = performance.now()
   // Killed at arbitrary moments of commits, and restarted at once.
   for (let kill = 1; kill <= QUICK_KILLS; kill++) {
@@ -52,7 +53,7 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recov
   assert.equal(held.arrivals().length, 1, 'a delivery that ended during the outage is recorded afterwards, and not sent again')
   const ledger = await cluster.ledger()
   assert.equal(ledger.find(({ destinationId }) => destinationId === held.destinationId)?.delivered, 1)
-  assert.deepEqual(await holdersOf(cluster), holders, 'no node was declared dead')
+  if (quiet.isSo()) assert.deepEqual(await holdersOf(cluster), holders, 'no node was declared dead')
 })
 
 test('the primary is killed and its synchronous standby promoted: the nodes fail over by themselves with nothing lost', async (t) => {
@@ -60,6 +61,7 @@ test('the primary is killed and its synchronous standby promoted: the nodes fail
   await using load = await startLoad(cluster, { perSecond: IS_LONG ? 1_000 : 100 })
   await load.traffic.more(enough(300))
   const holders = await holdersOf(cluster)
+  using quiet = watchDelays()
 
   const fromMs = performance.now()
   // Commits of the primary no longer reach the standby, so none of them may be acknowledged.
@@ -73,7 +75,7 @@ test('the primary is killed and its synchronous standby promoted: the nodes fail
   await load.traffic.more(enough(300))
   const comparison = await compareLedgers(cluster, load, { faults: [{ fromMs, toMs: performance.now() }] })
   t.diagnostic(describe(comparison))
-  assert.deepEqual(await holdersOf(cluster), holders, 'no node was declared dead, although all of them lost their locks')
+  if (quiet.isSo()) assert.deepEqual(await holdersOf(cluster), holders, 'no node was declared dead, although all of them lost their locks')
 })
 
 async function holdersOf(cluster: Cluster): Promise<string[]> {

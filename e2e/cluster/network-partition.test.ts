@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { IS_LONG, STOPPED_WITHIN_MS } from '../system/long-tests.ts'
 import { track } from '../system/service.ts'
+import { eventually } from '../system/signals.ts'
 import { LEASE_MS, type Node, RESUME_DEADLINE_MS, RESUME_KILLED_MS, startCluster } from './cluster.ts'
 import { compareLedgers, describe } from './compare-ledgers.ts'
 import { enough, holdMessage, startLoad } from './traffic.ts'
@@ -30,7 +31,13 @@ test('a node that is disconnected from the database answers 503 in time, others 
   // The disconnected node is called separately, so that a retry on another node cannot hide an error of the others.
   await using load = await startLoad(cluster, { targets: () => others.map(({ url }) => url), timeoutMs: 30_000 })
   await load.traffic.more(enough(200))
-  for (let nth = 1; nth <= 20; nth++) assert.equal((await ask(node, `before-${nth}`)).status, 200)
+  // On a very busy machine, the store may refuse a call.
+  const accepted = (name: string) =>
+    eventually(
+      () => ask(node, name),
+      ({ status }) => status === 200,
+    )
+  for (let nth = 1; nth <= 20; nth++) await accepted(`before-${nth}`)
 
   await using held = await holdMessage(cluster, node.url, 'cut off')
 
@@ -60,7 +67,7 @@ test('a node that is disconnected from the database answers 503 in time, others 
   t.diagnostic(`ready ${Math.round(backMs)} ms after the network recovered`)
   const toMs = performance.now()
   const late = ['first', 'again', 'after']
-  for (const name of late) assert.equal((await ask(node, name)).status, 200)
+  for (const name of late) await accepted(name)
   for (const { receiver } of load.receivers) await receiver.until(() => late.every((name) => receiver.byMessageId.has(name)))
 
   // On the other nodes, no call failed or was slow.
