@@ -1,6 +1,6 @@
 // The status of a destination: a name with a colour, a sentence, and an order by urgency. Pure.
 
-import { duration, plural } from '../text/format.ts'
+import { duration, plural, share } from '../text/format.ts'
 
 /** Most urgent first. */
 export const STATUS_NAMES = ['held', 'failing', 'degraded', 'behind', 'no source', 'paused', 'disabled', 'idle', 'healthy'] as const
@@ -80,7 +80,7 @@ export function statusOf(
     const cause = failingText({ openSince, failure }, nowMs)
     return status('failing', `${cause} ${breaker === 'probing' ? 'One delivery is being tried.' : 'One delivery is tried at a time.'}`)
   }
-  if (success !== null && success < MIN_SUCCESS) return status('degraded', degradedText({ mostFrequentFailure }))
+  if (success !== null && success < MIN_SUCCESS) return status('degraded', degradedText(success, mostFrequentFailure))
   if (oldestPendingAt !== null && nowMs - Date.parse(oldestPendingAt) > BEHIND_MS)
     return status('behind', 'The oldest pending delivery is more than an hour old.')
   if (sourceIds.length === 0) return status('no source', 'No source sends to this destination. Choose one in its settings.')
@@ -94,13 +94,13 @@ export function failingText({ openSince, failure }: Pick<StatusHealth, 'openSinc
   return failure === null ? `Attempts have failed${since}.` : `${failure.error} Failing${since}.`
 }
 
-function degradedText({ mostFrequentFailure: failure }: Pick<StatusHealth, 'mostFrequentFailure'>): string {
-  if (failure === null) return 'Less than 95% of recent attempts succeeded.'
+function degradedText(success: number, failure: StatusHealth['mostFrequentFailure']): string {
+  if (failure === null) return `${share(success)} of recent attempts succeeded.`
   const text = (failure.responseStart ?? '').replaceAll(/\s+/g, ' ').trim()
   const start = text.length > RESPONSE_CHARACTERS ? `${text.slice(0, RESPONSE_CHARACTERS)}…` : text
   const response = text === '' ? '' : ` The response began with “${start}”.`
   const count = plural(failure.attempts, 'recent attempt')
-  return `${failure.error}${response} ${count} failed like this, and less than 95% succeeded.`
+  return `${failure.error}${response} ${count} failed like this; ${share(success)} of all succeeded.`
 }
 
 function status(name: StatusName, summary: string): Status {
