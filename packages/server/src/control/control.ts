@@ -44,6 +44,7 @@ import { planRoutes } from './plans/plans.ts'
 import { violationRoutes } from './plans/violations.ts'
 import { quarantineRoutes } from './quarantine/quarantine.ts'
 import { replayRoutes } from './replays/replays.ts'
+import { sendCompressed } from './routes/compressed-answer.ts'
 import type { ControlParts, Page, Route } from './routes/route.ts'
 import { assertFields, assertRole, assertWhole, faultInOrder, isWholeFor, ScopedRoutes } from './scope/authorization.ts'
 import { privacyRoutes } from './sources/privacy.ts'
@@ -236,7 +237,7 @@ function serve(api: FastifyInstance, at: number, scoped: ScopedRoutes, access: A
       if (route.answer === undefined) return reply.send()
       const body = shown(route.answer, answer)
       if (route.tagged) reply.header('etag', entityTag(body))
-      return reply.send(body)
+      return route.compressed ? sendCompressed(request, reply, body) : reply.send(body)
     },
   })
 }

@@ -90,6 +90,7 @@ const INTEGRATION = object(
 export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
   return [
     route('GET', '/catalog', {
+      compressed: true,
       summary: 'List the integrations of the catalogue',
       access: { role: 'viewer', sources: 'none' },
       description: 'Sorted by name. With `query`, integrations whose name matches come first.',

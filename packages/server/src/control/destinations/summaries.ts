@@ -20,6 +20,7 @@ const SUMMARY = object(
 
 export function summaryRoute({ store }: ControlParts): Route {
   return route('GET', '/destinations/summary', {
+    compressed: true,
     summary: 'List all destinations without most settings, oldest first',
     description: 'Like `GET /api/destinations`, but only with these fields, and all destinations are in one response.',
     access: { role: 'viewer', sources: 'limited' },

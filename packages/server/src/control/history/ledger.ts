@@ -70,6 +70,7 @@ const TOTALS_ANSWER = object({ data: array(object({ sourceId: string(), ...COUNT
 export function ledgerRoutes({ store }: ControlParts): Route[] {
   return [
     route('GET', '/ledger', {
+      compressed: true,
       summary: 'Retrieve the ledger',
       access: { role: 'viewer', sources: 'limited' },
       description:

@@ -72,6 +72,11 @@ interface Definition<Body, Query> {
   bytes?: true
   /** The response is for a browser: `handle` returns a Page. Here is what each status means. */
   pages?: Readonly<Partial<Record<Page['status'], string>>>
+  /**
+   * Large responses are compressed. Not for responses with write keys, tokens or values of settings: the size of a compressed response tells somebody who
+   * can choose a part of it about the rest of it (BREACH).
+   */
+  compressed?: true
   /** The body is a form instead of JSON. */
   form?: true
   /** The response is one resource with an ETag. A route that changes or deletes a resource accepts If-Match. */
