@@ -4,11 +4,10 @@
 import { array, nullable, object, string, time } from '../../api/schema.ts'
 import { ApiError } from '../../errors.ts'
 import { MAX_SAVED_QUERIES, readSavedQueries, removeQuery, type SavedQuery, saveQuery } from '../../store/port/saved-queries.ts'
-import { schemasOfSources } from '../../store/port/warehouse-tables.ts'
-import type { Destination, SourceScope, Store } from '../../store/store.ts'
+import type { SourceScope } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
-import { storedWarehouse } from '../warehouses/tables.ts'
+import { sourcesWithTables, storedWarehouse } from '../warehouses/tables.ts'
 
 const MAX_NAME = 100
 const MAX_QUERY = 10_000
@@ -88,13 +87,6 @@ export function savedQueryRoutes({ store, clock }: ControlParts): Route[] {
 
 function isFor(sources: SourceScope) {
   return ({ sourceIds }: Pick<SavedQuery, 'sourceIds'>): boolean => sources === 'all' || sourceIds.every((id) => sources.includes(id))
-}
-
-/** The sources whose tables the caller can query: those of the lake, and those that it had before, whose tables are still there. */
-async function sourcesWithTables(store: Store, { id, sourceIds }: Destination, sources: SourceScope): Promise<string[]> {
-  const schemas = await schemasOfSources(store.documents, id)
-  const before = schemas.map(({ sourceId }) => sourceId).filter((sourceId) => sources === 'all' || sources.includes(sourceId))
-  return [...new Set([...sourceIds, ...before])]
 }
 
 function shown({ id, name, query, savedAtMs, savedBy }: SavedQuery) {

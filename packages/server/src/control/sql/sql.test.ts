@@ -134,6 +134,9 @@ test('a query that was saved when the lake had more sources is hidden from calle
   assert.deepEqual(await namesOf(), ['Mine', 'Mine too', 'Of the lake', 'Wide'])
   const tables = async (options?: { token: string }) => (await call('GET', `/api/destinations/${id}/tables`, undefined, options)).body.data
   assert.deepEqual([(await tables({ token })).length, (await tables()).length], [0, 1])
+  await call('POST', '/api/sql', { destinationId: id, query: "select 'zebra' from zebra.tracks" })
+  await call('POST', '/api/sql', { destinationId: id, query: "select 'gnu'" }, { token })
   const audit = (await call('GET', '/api/audit?limit=100', undefined, { token })).text
+  assert.ok(audit.includes('gnu'))
   assert.ok(!audit.includes('zebra') && audit.includes('Mine too'), 'nor does the audit log show them')
 })

@@ -5,6 +5,7 @@ import { ApiError } from '../../errors.ts'
 import type { Destination, Store } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { type ControlParts, type Exchange, type Route, route } from '../routes/route.ts'
+import { sourcesWithTables } from '../warehouses/tables.ts'
 
 const MAX_QUERY = 100_000
 const MAX_ROWS = 10_000
@@ -54,9 +55,10 @@ export function sqlRoutes({ store, queries }: ControlParts): Route[] {
       body: QUERY,
       answer: ANSWER,
       errors: ['not_a_lake', 'not_installed', 'sql_invalid', 'sql_too_large', 'sql_timed_out', 'sql_cancelled', 'sql_busy', 'sql_failed'],
-      async handle({ body: { query, destinationId, limit }, actor, exchange }) {
+      async handle({ body: { query, destinationId, limit }, actor, sources, exchange }) {
         const lake = lakeOf(store, destinationId)
-        await recordAction(store.history, { actor, action: 'sql.query', subject: lake.id, after: { query }, sources: lake.sourceIds })
+        const concerned = await sourcesWithTables(store, lake, sources)
+        await recordAction(store.history, { actor, action: 'sql.query', subject: lake.id, after: { query }, sources: concerned })
         const { signal, release } = untilClosed(exchange)
         try {
           return await given().run({ lake, query, limit, signal }, 'all')

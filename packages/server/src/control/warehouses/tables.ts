@@ -3,7 +3,7 @@
 import { array, integer, nullable, object, string, time } from '../../api/schema.ts'
 import { kindOf } from '../../destinations/kinds.ts'
 import { ApiError } from '../../errors.ts'
-import { readLoads, readSchemas, readStats } from '../../store/port/warehouse-tables.ts'
+import { readLoads, readSchemas, readStats, schemasOfSources } from '../../store/port/warehouse-tables.ts'
 import type { Destination, SourceScope, Store } from '../../store/store.ts'
 import { recordAction } from '../routes/audit-entries.ts'
 import { found } from '../routes/resource-routes.ts'
@@ -112,6 +112,13 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
 /** Whether the caller has a source. A warehouse may have tables of sources that it had before, which are not judged by who has all its sources now. */
 function isOf(sources: SourceScope) {
   return ({ sourceId }: { sourceId: string }): boolean => sources === 'all' || sources.includes(sourceId)
+}
+
+/** The sources whose tables the caller can query: those of the lake, and those that it had before, whose tables are still there. */
+export async function sourcesWithTables(store: Store, { id, sourceIds }: Destination, sources: SourceScope): Promise<string[]> {
+  const schemas = await schemasOfSources(store.documents, id)
+  const before = schemas.map(({ sourceId }) => sourceId).filter((sourceId) => sources === 'all' || sources.includes(sourceId))
+  return [...new Set([...sourceIds, ...before])]
 }
 
 /** Throws if there is none, or it is a destination of another kind. */
