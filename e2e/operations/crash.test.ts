@@ -88,11 +88,13 @@ suite('the process is killed', { concurrency: 2 }, () => {
     const before = new Set(answered)
     await first.ended
     await receiver.until(() => receiver.standing() === 0)
+    // More than one if an attempt timed out on a busy machine.
+    const arrivals = new Map([...before].map((id) => [id, receiver.byMessageId.get(id)?.length ?? 0]))
     const service = await first.restart()
     const [ledger] = await service.settled(ids.length)
     assert.equal(ledger?.delivered, ids.length)
     assert.deepEqual(new Set(receiver.byMessageId.keys()), new Set(ids))
-    const again = [...before].filter((id) => (receiver.byMessageId.get(id)?.length ?? 0) > 1).length
+    const again = [...arrivals].filter(([id, count]) => (receiver.byMessageId.get(id)?.length ?? 0) > count).length
     t.diagnostic(`killed after ${before.size} answers, of which ${counted} counted as delivered: ${again} were sent again`)
     assert.ok(again <= before.size - counted, `${again} were sent again`)
   })
