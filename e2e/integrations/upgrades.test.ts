@@ -44,6 +44,7 @@ function version({ actions = ['post'], required = ['url'], fields = [] as string
   return {
     slug: 'actions-tool',
     name: 'Tool (Actions)',
+    title: 'Tool',
     description: '',
     auth: 'none',
     actionCount: actions.length,

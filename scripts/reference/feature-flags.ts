@@ -10,9 +10,9 @@ export async function featureFlagsPage(): Promise<string> {
   const flagged = new Set(flaggedIntegrations())
   const rows = entries
     .filter(({ slug }) => flagged.has(slug))
-    .flatMap(({ slug, name }) =>
+    .flatMap(({ slug, title }) =>
       Object.entries(featureFlags(slug)).map(([flag, { isOn, reason }]) => [
-        `[${quoted(name)}](../integrations/${slug}.md)`,
+        `[${quoted(title)}](../integrations/${slug}.md)`,
         code(flag),
         isOn ? 'on' : 'off',
         reason,

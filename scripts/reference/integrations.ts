@@ -59,8 +59,8 @@ function indexText(entries: readonly CatalogEntry[]): string {
     '',
     table(
       ['Integration', 'Slug', 'Category', 'Auth', 'Actions', 'Presets'],
-      entries.map(({ slug, name, category, auth, actionCount, presetCount, problem, needs }) => [
-        `[${quoted(name)}](${slug}.md)`,
+      entries.map(({ slug, title, category, auth, actionCount, presetCount, problem, needs }) => [
+        `[${quoted(title)}](${slug}.md)`,
         code(slug),
         category,
         problem !== null ? 'does not work' : needs === null ? auth : `${auth}, needs audiences`,
@@ -73,12 +73,12 @@ function indexText(entries: readonly CatalogEntry[]): string {
 }
 
 export function integrationText(integration: CatalogIntegration): string {
-  const { slug, name, description, auth, problem, needs, deletes, settings, actions, presets } = integration
+  const { slug, name, title, description, auth, problem, needs, deletes, settings, actions, presets } = integration
   const actionNames = new Map(actions.map((action) => [action.slug, action.name]))
   return [
-    heading(quoted(name), SOURCE),
+    heading(quoted(title), SOURCE),
     ...(description === '' ? [] : [quoted(description), '']),
-    `**Slug:** ${code(slug)} · **Authentication:** ${AUTH[auth]}${deletes ? ' · **Deletes users** on request' : ''}`,
+    `**Slug:** ${code(slug)} · **Name in \`integrations\` of messages:** ${code(name)} · **Authentication:** ${AUTH[auth]}${deletes ? ' · **Deletes users** on request' : ''}`,
     '',
     ...(problem === null
       ? ['```sh', `./switchyard destinations create 'NAME' --source SOURCE \\\n  --integration ${slug}${settingFlags(settings)}`, '```']

@@ -97,6 +97,7 @@ test('a page of an integration whose every text is hostile has only tags of ours
   const integration: CatalogIntegration = {
     slug: 'x',
     name: text,
+    title: text,
     description: text,
     category: 'other',
     keywords: [],

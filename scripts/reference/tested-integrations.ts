@@ -14,11 +14,11 @@ const RECORD = 'e2e/integrations/seen/seen-actions.json'
 export async function testedIntegrationsPage(): Promise<string> {
   const seen = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', RECORD), 'utf8')) as SeenActions
   const entries = await readCatalog()
-  const rows = entries.flatMap(({ slug, name, problem }) => {
+  const rows = entries.flatMap(({ slug, title, problem }) => {
     const actions = seen[slug]
     if (actions === undefined) return []
     const cell = (against: Against): string => (actions[against] ?? []).map(code).join(', ')
-    const link = `[${quoted(name)}](../integrations/${slug}.md)${problem === null ? '' : ' (does not work: see its page)'}`
+    const link = `[${quoted(title)}](../integrations/${slug}.md)${problem === null ? '' : ' (does not work: see its page)'}`
     return [[link, cell('library'), cell('published'), cell('stand-in')]]
   })
   const count = (against: Against): number => Object.values(seen).filter((actions) => actions[against] !== undefined).length

@@ -19,6 +19,7 @@ const GENERATOR = [
   'host-settings.ts',
   'known-problems.ts',
   'purposes.ts',
+  'titles.ts',
 ]
 
 /** Changes with the version of the definitions and with the code of the generator. */

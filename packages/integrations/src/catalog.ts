@@ -34,7 +34,10 @@ export type CatalogCategory =
 export interface CatalogEntry {
   /** The definition's own. */
   slug: string
+  /** The definition's name, by which the `integrations` object of a message may refer to it. */
   name: string
+  /** The name that people see. */
+  title: string
   /** One sentence. */
   description: string
   category: CatalogCategory
@@ -152,7 +155,7 @@ export interface Condition {
 let entries: Promise<readonly CatalogEntry[]> | null = null
 const integrations = new Map<string, Promise<CatalogIntegration>>()
 
-/** Returns what every integration is, sorted by name. */
+/** Returns what every integration is, sorted by title. */
 export function readCatalog(): Promise<readonly CatalogEntry[]> {
   entries ??= readEntries().catch((error: unknown) => {
     entries = null

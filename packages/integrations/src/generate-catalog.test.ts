@@ -67,6 +67,7 @@ test('a definition that cannot be loaded is left out with a warning, and the res
   assert.deepEqual(index[0], {
     slug: 'good',
     name: 'A tool',
+    title: 'A tool',
     description: 'Actions: Send.',
     category: 'other',
     keywords: [],

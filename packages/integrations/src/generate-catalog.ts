@@ -21,6 +21,7 @@ import { type OAuthInputs, oauthSchema, objectSchema, settingsSchema, withDynami
 import { hostSettings } from './host-settings.ts'
 import { isAvailable, knownProblem, neededBeside } from './known-problems.ts'
 import { keywordsOf, popularityOf, purposeOf } from './purposes.ts'
+import { titleOf } from './titles.ts'
 
 /** A slug is the name of a file, and "index" is taken. */
 const SLUG = /^(?!index$)[a-z0-9][a-z0-9-]{0,99}$/
@@ -59,7 +60,7 @@ export function generateCatalog(folder = definitionsFolder()): Generated {
       warnings.push(`The integration in "${directory}" is left out of the catalogue because it cannot be loaded: ${reason}`)
     }
   }
-  return { integrations: integrations.sort((one, other) => one.name.localeCompare(other.name, 'en')), warnings }
+  return { integrations: integrations.sort((one, other) => one.title.localeCompare(other.title, 'en')), warnings }
 }
 
 /** Some descriptions end with a note of their authors to themselves. */
@@ -81,7 +82,19 @@ export function writeCatalog(integrations: readonly CatalogIntegration[], stamp:
 }
 
 const ENTRY_FIELDS = [
-  ...(['slug', 'name', 'description', 'category', 'keywords', 'popularity', 'auth', 'actionCount', 'presetCount', 'batch'] as const),
+  ...([
+    'slug',
+    'name',
+    'title',
+    'description',
+    'category',
+    'keywords',
+    'popularity',
+    'auth',
+    'actionCount',
+    'presetCount',
+    'batch',
+  ] as const),
   ...(['available', 'problem', 'needs', 'requiredSettingCount'] as const),
 ]
 
@@ -106,6 +119,7 @@ function integrationOf(definition: Definition, directory: string, segmentId: str
   return {
     slug: definition.slug,
     name: definition.name,
+    title: titleOf(definition.slug, definition.name),
     description: purpose?.about ?? definition.description ?? listedActions(actions),
     category,
     keywords: keywordsOf(category),

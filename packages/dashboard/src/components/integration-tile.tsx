@@ -6,10 +6,10 @@ import type { ReactNode } from 'react'
 import { tileColor, tileLetters } from '../text/integration-tile.ts'
 import { linkedParts } from '../text/markdown-links.ts'
 
-export function IntegrationTile({ slug, name, size = 36 }: { slug: string; name: string; size?: number }) {
+export function IntegrationTile({ slug, title, size = 36 }: { slug: string; title: string; size?: number }) {
   return (
     <Tile color={tileColor(slug)} size={size}>
-      {tileLetters(name)}
+      {tileLetters(title)}
     </Tile>
   )
 }

@@ -24,14 +24,9 @@ export function tileColor(slug: string): string {
 }
 
 /** `GA` for Google Analytics 4, `Sl` for Slack. */
-export function tileLetters(name: string): string {
-  const words = shortName(name).match(/[\p{L}\p{N}]+/gu) ?? []
+export function tileLetters(title: string): string {
+  const words = title.match(/[\p{L}\p{N}]+/gu) ?? []
   const [first = '?', second] = words
   if (second === undefined) return `${first.charAt(0).toUpperCase()}${first.charAt(1).toLowerCase()}`
   return `${first.charAt(0)}${second.charAt(0)}`.toUpperCase()
-}
-
-/** Segment calls the second generation of its integrations "Actions", which is all that there is here. */
-export function shortName(name: string): string {
-  return name.replace(/\s*\(Actions\)$/, '').replace(/^Actions /, '')
 }

@@ -86,6 +86,8 @@ export interface IntegrationRef {
   slug: string
   /** The definition's name. The `integrations` object of a message may use it. */
   name: string
+  /** The name that people see. Earlier versions did not save it. */
+  title?: string
   /** Whether it can delete a user in its tool. */
   deletes?: boolean
   /** The names of the settings that are not secret. All others are never shown. */

@@ -12,7 +12,6 @@ import { DestinationForm } from '../../destination/form/destination-form.tsx'
 import { messageAtField, onlySource } from '../../destination/form/draft.ts'
 import { useCreateDestination } from '../../destination/form/use-create-destination.tsx'
 import { useSession } from '../../session/session.tsx'
-import { shortName } from '../../text/integration-tile.ts'
 import { usePathPart } from '../../url/url-state.ts'
 import { type Definition, definitionOf } from './definition.ts'
 import type { Lookup, Tool } from './field-choices.tsx'
@@ -45,12 +44,10 @@ export default function NewIntegrationPage() {
     )
   }
   return (
-    <Page title={`Add ${shortName(data.name)}`} actions={all}>
+    <Page title={`Add ${data.title}`} actions={all}>
       <Group gap="sm" wrap="nowrap" align="flex-start">
-        <IntegrationTile slug={data.slug} name={data.name} size={44} />
-        <Note>
-          {data.description === '' ? `Sends your events to ${shortName(data.name)}.` : <LinkedText markdown={data.description} />}
-        </Note>
+        <IntegrationTile slug={data.slug} title={data.title} size={44} />
+        <Note>{data.description === '' ? `Sends your events to ${data.title}.` : <LinkedText markdown={data.description} />}</Note>
       </Group>
       {data.available && data.problem !== null && (
         <Alert color="orange" title="Does not work with Switchyard">
@@ -100,7 +97,7 @@ function NewIntegration({ definition, sourceIds }: { definition: Definition; sou
   const [subscriptions, setSubscriptions] = useState(() => firstSubscriptions(definition))
   const [shown, show] = useState<ReadonlyMap<string, string>>(new Map())
   const schema: IntegrationSchema = { slug: definition.slug, schema: definition.settings, storedSecrets: [] }
-  const [initial] = useState<IntegrationDraft>(() => ({ ...newIntegration(schema), name: shortName(definition.name), sourceIds }))
+  const [initial] = useState<IntegrationDraft>(() => ({ ...newIntegration(schema), name: definition.title, sourceIds }))
 
   const save = async (draft: IntegrationDraft): Promise<void> => {
     const problems = subscriptionProblems(definition, subscriptions)
@@ -137,7 +134,7 @@ function NewIntegration({ definition, sourceIds }: { definition: Definition; sou
                 problem={(field) => shown.get(field) ?? null}
                 wrong={[...shown.keys()]}
                 isReadOnly={false}
-                tool={{ name: shortName(definition.name), ask: (lookup) => askUnsaved(definition, draft, lookup) }}
+                tool={{ name: definition.title, ask: (lookup) => askUnsaved(definition, draft, lookup) }}
               />
             </Stack>
           </Paper>

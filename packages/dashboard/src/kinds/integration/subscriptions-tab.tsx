@@ -8,7 +8,6 @@ import { ContentTab } from '../../destination/content/content-tab.tsx'
 import type { ContentEditor } from '../../destination/content/use-content.ts'
 import { VersionPart, type VersionView } from '../../destination/content/versions.tsx'
 import { plural } from '../../text/format.ts'
-import { shortName } from '../../text/integration-tile.ts'
 import type { Definition } from './definition.ts'
 import type { Integration } from './integration-draft.ts'
 import type { IntegrationContentDraft } from './subscription-draft.ts'
@@ -38,7 +37,7 @@ export default function SubscriptionsTab({ content, definition }: SubscriptionsT
               wrong={[...problems.keys(), ...(apiField === null ? [] : [apiField])]}
               isReadOnly={isReadOnly}
               tool={{
-                name: shortName(definition.name),
+                name: definition.title,
                 ask: (lookup) => call('POST /api/destinations/{id}/choices', { params: { id: destination.id }, body: lookup }),
               }}
             />

@@ -6,14 +6,13 @@ import { IntegrationTile } from '../../components/integration-tile.tsx'
 import { Note, SmallStrong } from '../../components/styled.tsx'
 import type { AttemptProps, DestinationOf, KindSummary } from '../../destination/kind.ts'
 import { duration } from '../../text/format.ts'
-import { shortName } from '../../text/integration-tile.ts'
 import { toolAdvice } from '../../text/reasons.ts'
 
 export const INTEGRATION_SUMMARY: KindSummary<DestinationOf<'integration'>> = {
-  target: ({ integrationName }) => shortName(integrationName),
-  targets: ({ integrationName }) => [integrationName],
-  Icon: ({ destination: { integration, integrationName }, size }) => (
-    <IntegrationTile slug={integration} name={integrationName} size={size} />
+  target: ({ integrationTitle }) => integrationTitle,
+  targets: ({ integrationTitle }) => [integrationTitle],
+  Icon: ({ destination: { integration, integrationTitle }, size }) => (
+    <IntegrationTile slug={integration} title={integrationTitle} size={size} />
   ),
   advice: toolAdvice,
   request: null,

@@ -4,7 +4,8 @@ import { abilitiesText, aboutText, type CatalogEntry, countText, found, problemT
 
 const entry = (name: string, more: Partial<CatalogEntry> = {}): CatalogEntry => ({
   slug: `actions-${name.toLowerCase().replaceAll(' ', '-')}`,
-  name,
+  name: `Actions ${name}`,
+  title: name,
   description: '',
   category: 'other',
   keywords: [],
@@ -25,12 +26,12 @@ const CATALOG = [
   entry('Google Analytics 4', { auth: 'oauth2' }),
   entry('Google Ads', { problem: 'It needs a token.' }),
   entry('Slack', { auth: 'none' }),
-  entry('Slackline (Actions)'),
+  entry('Slackline'),
 ]
-const names = (text: string, auth = ''): string[] => found(CATALOG, { text, auth, category: '' }).map(({ name }) => name)
+const names = (text: string, auth = ''): string[] => found(CATALOG, { text, auth, category: '' }).map(({ title }) => title)
 
 test('names that start with the text come first, then other names, then descriptions; those that do not work come last', () => {
-  assert.deepEqual(names('slack'), ['Slack', 'Slackline (Actions)', 'Attentive'])
+  assert.deepEqual(names('slack'), ['Slack', 'Slackline', 'Attentive'])
   assert.deepEqual(names('google'), ['Google Analytics 4', 'Google Ads'])
   assert.deepEqual(names('  Analytics google '), ['Google Analytics 4'])
   assert.deepEqual(names('nothing like it'), [])
@@ -48,7 +49,7 @@ test('popular ones come first, and a search for a purpose finds the tools of a c
     entry('Mixpanel', { category: 'analytics', popularity: 2 }),
     entry('Broken', { problem: 'It needs a token.', popularity: 1 }),
   ]
-  const search = (text: string, category = ''): string[] => found(catalog, { text, auth: '', category }).map(({ name }) => name)
+  const search = (text: string, category = ''): string[] => found(catalog, { text, auth: '', category }).map(({ title }) => title)
   assert.deepEqual(search(''), ['Mixpanel', 'Braze', 'Aampe', 'Broken'])
   assert.deepEqual(search('email'), ['Braze', 'Aampe'])
   assert.deepEqual(search('SMS and push'), ['Braze', 'Aampe'])
@@ -70,6 +71,6 @@ test('a card says what an integration can do, also if the definition has no desc
   assert.equal(abilitiesText(entry('A', { requiredSettingCount: 2 })), '2 required settings · 1 action')
   assert.equal(problemText(entry('A')), null)
   assert.equal(problemText(entry('A', { problem: 'It needs a token.' })), 'Does not work with Switchyard. It needs a token.')
-  assert.equal(aboutText(entry('Slackline (Actions)')), 'Sends your events to Slackline.')
+  assert.equal(aboutText(entry('Slackline')), 'Sends your events to Slackline.')
   assert.equal(aboutText(entry('A', { description: 'See [the docs](https://a.example).' })), 'See the docs.')
 })

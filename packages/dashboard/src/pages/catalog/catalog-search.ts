@@ -2,7 +2,6 @@
 
 import type { Schemas } from '../../api/client.ts'
 import { plural } from '../../text/format.ts'
-import { shortName } from '../../text/integration-tile.ts'
 import { plainText } from '../../text/markdown-links.ts'
 
 export type CatalogEntry = Schemas['CatalogEntry']
@@ -57,7 +56,7 @@ export function found(entries: readonly CatalogEntry[], { text, auth, category }
         Number(a.entry.problem !== null) - Number(b.entry.problem !== null) ||
         (a.rank as number) - (b.rank as number) ||
         (a.entry.popularity ?? UNPOPULAR) - (b.entry.popularity ?? UNPOPULAR) ||
-        shortName(a.entry.name).localeCompare(shortName(b.entry.name)),
+        a.entry.title.localeCompare(b.entry.title),
     )
     .map(({ entry }) => entry)
 }
@@ -81,11 +80,11 @@ export function countText(entries: readonly CatalogEntry[], shown: number): stri
  * Null if a word is missing. Names that start with the text come first, then names that contain it, then descriptions and what the tool is for. Within
  * each, popular ones come first.
  */
-function rankOf({ name, slug, description, category, keywords }: CatalogEntry, words: readonly string[]): number | null {
-  const title = shortName(name).toLowerCase()
+function rankOf({ title: shown, name, slug, description, category, keywords }: CatalogEntry, words: readonly string[]): number | null {
+  const title = shown.toLowerCase()
   if (title.startsWith(words.join(' '))) return 0
   if (words.every((word) => title.includes(word))) return 1
-  const all = `${title} ${slug} ${description} ${CATEGORY_NAMES[category]} ${keywords.join(' ')}`.toLowerCase()
+  const all = `${title} ${name} ${slug} ${description} ${CATEGORY_NAMES[category]} ${keywords.join(' ')}`.toLowerCase()
   return words.every((word) => all.includes(word)) ? 2 : null
 }
 
@@ -100,7 +99,7 @@ export function abilitiesText({ requiredSettingCount, actionCount, presetCount, 
 }
 
 /** One line; many definitions have no description. */
-export function aboutText({ name, description }: CatalogEntry): string {
+export function aboutText({ title, description }: CatalogEntry): string {
   const text = plainText(description)
-  return text === '' ? `Sends your events to ${shortName(name)}.` : text
+  return text === '' ? `Sends your events to ${title}.` : text
 }

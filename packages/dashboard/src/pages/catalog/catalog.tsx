@@ -15,7 +15,6 @@ import { LinkButton, Note, SmallNote } from '../../components/styled.tsx'
 import type { AddCard } from '../../destination/kind.ts'
 import { KINDS } from '../../kinds/kinds.tsx'
 import { useCommand, useSession } from '../../session/session.tsx'
-import { shortName } from '../../text/integration-tile.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import classes from './catalog.module.css'
 import {
@@ -146,14 +145,14 @@ function KindCard({ to, title, about, details, Icon }: AddCard) {
 }
 
 function IntegrationCard({ entry }: { entry: CatalogEntry }) {
-  const { slug, name, available, auth, category } = entry
+  const { slug, title, available, auth, category } = entry
   const about = problemText(entry) ?? aboutText(entry)
   const inside = (
     <>
-      <IntegrationTile slug={slug} name={name} />
+      <IntegrationTile slug={slug} title={title} />
       <span className={classes.text}>
         <Text span fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {shortName(name)}
+          {title}
         </Text>
         <Text span size="sm" className={classes.about} title={about}>
           {about}

@@ -9,7 +9,7 @@ import { at } from '../line/references.ts'
 
 const COLUMNS: readonly Column[] = [
   ['slug', ({ slug }) => slug],
-  ['name', ({ name }) => name],
+  ['name', ({ title, name }) => title ?? name],
   ['category', ({ category }) => category],
   ['auth', ({ auth }) => auth],
   ['actions', ({ actionCount }) => actionCount],
@@ -81,12 +81,13 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     async run(call) {
       const integration = await call.api.get(at`/api/catalog/${call.arguments[0] as string}`)
       showResult(call, integration, () => {
-        const { slug, name, description, auth, available, problem, needs, settings, presets } = integration
+        const { slug, name, title, description, auth, available, problem, needs, settings, presets } = integration
         const actions = chosenActions(integration['actions'] as Action[], call.flag('action'))
         if (call.has('action')) return showActions(call.out, actions)
         showFacts(call.out, [
           ['slug', slug],
-          ['name', name],
+          ['name', title ?? name],
+          ['name in `integrations`', name],
           ['description', description],
           ['category', integration['category']],
           ['auth', auth],

@@ -17,6 +17,7 @@ const CATEGORIES = [
 const ENTRY_FIELDS = {
   slug: string({ description: 'Identifies the integration: the value of `integration` in a destination.' }),
   name: string({ description: 'The `integrations` object of a message may refer to the integration by this name.' }),
+  title: string({ description: 'The name of the tool, as the dashboard shows it.' }),
   description: string({ description: 'What it is for, in one sentence.' }),
   category: oneOf(CATEGORIES, { description: 'What the tool is mainly used for.' }),
   keywords: array(string(), { description: 'Other words for its category. `query` searches them, too.' }),
@@ -93,10 +94,13 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
       compressed: true,
       summary: 'List the integrations of the catalogue',
       access: { role: 'viewer', sources: 'none' },
-      description: 'Sorted by name. With `query`, integrations whose name matches come first.',
+      description: 'Sorted by title. With `query`, integrations whose title or name matches come first.',
       query: listQuery({
         query: optional(
-          string({ max: 200, description: 'Words that must all be in the name, the slug, the description, the category or its keywords.' }),
+          string({
+            max: 200,
+            description: 'Words that must all be in the title, the name, the slug, the description, the category or its keywords.',
+          }),
         ),
         category: optional(oneOf(CATEGORIES, { description: 'What the tool is mainly used for.' })),
         auth: optional(oneOf(AUTHS, { description: 'How the integration authenticates.' })),
@@ -141,12 +145,13 @@ export function catalogRoutes({ catalog: open }: ControlParts): Route[] {
   ]
 }
 
-/** The entries that contain all words, those with the words in their name first. */
+/** The entries that contain all words, those with the words in their title or name first. */
 function matching(entries: readonly CatalogEntry[], query: string): CatalogEntry[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   const has = (text: string): boolean => words.every((word) => text.toLowerCase().includes(word))
-  const found = entries.filter(({ name, slug, description, category, keywords }) =>
-    has(`${name} ${slug} ${description} ${category} ${keywords.join(' ')}`),
+  const found = entries.filter(({ name, title, slug, description, category, keywords }) =>
+    has(`${title} ${name} ${slug} ${description} ${category} ${keywords.join(' ')}`),
   )
-  return [...found.filter(({ name }) => has(name)), ...found.filter(({ name }) => !has(name))]
+  const isNamed = ({ name, title }: CatalogEntry): boolean => has(`${title} ${name}`)
+  return [...found.filter(isNamed), ...found.filter((entry) => !isNamed(entry))]
 }

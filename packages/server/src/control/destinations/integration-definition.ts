@@ -36,8 +36,10 @@ const MOST_SUGGESTED = 3
 export async function slugsMeant(catalog: Catalog, given: string): Promise<string> {
   const entries = await catalog.readCatalog()
   const asName = given.replaceAll(/[-_]+/g, ' ')
-  const named = entries.filter(({ slug, name }) => slug === `actions-${given}` || contains(name, asName) || contains(slug, given))
-  const exact = named.find(({ slug, name }) => slug === `actions-${given}` || name.toLowerCase() === asName.toLowerCase())
+  const named = entries.filter(
+    ({ slug, name, title }) => slug === `actions-${given}` || contains(`${title} ${name}`, asName) || contains(slug, given),
+  )
+  const exact = named.find(({ slug, title }) => slug === `actions-${given}` || title.toLowerCase() === asName.toLowerCase())
   const ordered = exact === undefined ? named : [exact, ...named.filter((entry) => entry !== exact)]
   const slugs = given.length < 3 ? [] : ordered.slice(0, MOST_SUGGESTED).map(({ slug }) => slug)
   if (slugs.length === 0)

@@ -410,7 +410,7 @@ function withoutRequest(
   judged: Judged,
 ): RanRequest {
   const [url = ''] = kindOf(destination).targets(destination)
-  const subscription = name ?? destination.integration.name
+  const subscription = name ?? destination.integration.title ?? destination.integration.name
   return { positions, subscription, method: null, url, startedAtMs, outcome: outcomeWith(judged, totalMs), sent: null }
 }
 

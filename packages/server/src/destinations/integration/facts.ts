@@ -4,16 +4,17 @@ import type { JsonObject } from '@switchyard/protocol'
 import type { DestinationKind, Fact } from '../port/kind.ts'
 
 export const INTEGRATION_FACTS: DestinationKind['facts'] = {
-  receiver: ({ integrationName }) => integrationName,
+  receiver: ({ integrationTitle, integrationName }) => integrationTitle ?? integrationName,
   settings: settingFacts,
   content: () => [],
 }
 
 function settingFacts(shown: JsonObject): readonly Fact[] {
-  const { integration, integrationName, integrationAliases, settings, secretSettings, subscriptions } = shown as {
+  const { integration, integrationName, integrationTitle, integrationAliases, settings, secretSettings, subscriptions } = shown as {
     integration: string
     integrationName: string
-    /** Services of earlier versions do not send it. */
+    /** Services of earlier versions do not send these two. */
+    integrationTitle?: string
     integrationAliases?: string[]
     settings: JsonObject
     secretSettings: string[]
@@ -22,8 +23,8 @@ function settingFacts(shown: JsonObject): readonly Fact[] {
   const texts = Object.entries(settings).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
   return [
     ['secrets', []],
-    ['integration', `${integrationName} (${integration})`],
-    ['also known as', integrationAliases?.length ? integrationAliases : undefined],
+    ['integration', `${integrationTitle ?? integrationName} (${integration})`],
+    ['names in messages', [...new Set([integrationName, ...(integrationAliases ?? [])])]],
     ['settings', texts.length === 0 ? undefined : texts],
     ['secret settings', secretSettings],
     ...subscriptions.map(

@@ -150,8 +150,8 @@ export function targetOf(slug: string): string {
 }
 
 function refOf(definition: CatalogIntegration, fieldsChecked: boolean): IntegrationRef {
-  const { slug, name, deletes } = definition
-  return { slug, name, deletes, shownSettings: shownNames(definition), fieldsChecked }
+  const { slug, name, title, deletes } = definition
+  return { slug, name, title, deletes, shownSettings: shownNames(definition), fieldsChecked }
 }
 
 /** A setting with the value null is removed. So are parts of `oauth`, the only setting that is an object. */
@@ -171,6 +171,7 @@ function show(destination: IntegrationDestination) {
   return {
     integration: integration.slug,
     integrationName: integration.name,
+    integrationTitle: integration.title ?? withoutActions(integration.name),
     integrationAliases: [...publishedNames(integration.slug)],
     settings: Object.fromEntries(Object.entries(settings).filter(([name]) => !secrets.includes(name))),
     secretSettings: secrets,
@@ -184,4 +185,9 @@ function show(destination: IntegrationDestination) {
       enabled,
     })),
   }
+}
+
+/** For a destination that an earlier version saved. The catalogue's titles are better (titles.ts of the integrations package). */
+function withoutActions(name: string): string {
+  return name.replace(/^Actions /, '').replace(/ \(Actions\)$/, '')
 }

@@ -97,7 +97,10 @@ export const SHOWN_SUBSCRIPTIONS = array(
 
 export const SHOWN_INTEGRATION_SETTINGS = {
   integration: string({ description: 'The slug of the integration in the catalogue.' }),
-  integrationName: string({ description: 'The name of the integration in the catalogue.' }),
+  integrationName: string({
+    description: 'The name of the integration in the catalogue, by which the `integrations` object of a message may refer to it.',
+  }),
+  integrationTitle: string({ description: 'The name of the tool, as the dashboard shows it.' }),
   integrationAliases: array(string(), {
     description:
       'Other names that Segment has published for the integration. The `integrations` object of a message may use them, like `integrationName` and `aliases`.',
