@@ -67,13 +67,14 @@ export class DeletedUsers {
   }
 
   /** Wraps a consumer so that it receives no content of deleted messages. */
-  guard(consumer: ShipmentConsumer): ShipmentConsumer {
+  guard(consumer: ShipmentConsumer): Required<ShipmentConsumer> {
     return {
       reserve: (destinationId, bytes, messages) => consumer.reserve(destinationId, bytes, messages),
       deliver: (claimed) => consumer.deliver(this.without(claimed)),
       cancelReservation: (destinationId, bytes) => consumer.cancelReservation(destinationId, bytes),
       dropMessages: (isDeleted) => consumer.dropMessages(isDeleted),
       wake: (destinationId) => consumer.wake(destinationId),
+      partitionsChanged: (change) => consumer.partitionsChanged?.(change),
       sharesChanged: () => consumer.sharesChanged?.(),
       claimsLost: () => consumer.claimsLost?.(),
       writable: (isWritable) => consumer.writable?.(isWritable),

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PARTITIONS } from '../../../model/order/order-key.ts'
 import { newDestination, newSource, until } from '../../conformance/fixtures.ts'
+import type { PartitionChange } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 import type { PostgresStore } from '../store.ts'
@@ -90,6 +91,38 @@ test('partitions move within two seconds when a node joins, and when one has end
   )
   assert.equal(await partitionsOf(ENDED), PARTITIONS / 2)
   await assertMoves(one, PARTITIONS, 'the other node owns all partitions when the process of one has ended')
+})
+
+test('delivery is told when partitions of this node leave, and when it has more', async () => {
+  const changes: PartitionChange[] = []
+  const one = await node('told')
+  one.delivery.attach({
+    reserve: () => false,
+    deliver: () => assert.fail('nothing was accepted'),
+    cancelReservation: () => {},
+    dropMessages: () => {},
+    wake: () => {},
+    partitionsChanged: (change) => changes.push(change),
+  })
+  const changed = (change: PartitionChange, what: string): Promise<unknown> =>
+    until(
+      async () => changes.splice(0).includes(change),
+      (isChanged) => isChanged,
+      what,
+    )
+  const owns = (store: PostgresStore, what: string): Promise<unknown> =>
+    until(
+      () => partitionsOf(store.membership.holder),
+      (count) => count > 0,
+      what,
+    )
+  await owns(one, 'the node has partitions')
+  const other = await node('another')
+  await changed('leaving', 'partitions leave for a node that joins')
+  await owns(other, 'the other node has them')
+  await other.close()
+  open.splice(open.indexOf(other), 1)
+  await changed('gained', 'they come back when the other node has stopped')
 })
 
 test('a dead node that held very many rows of the same partitions is released', async () => {
