@@ -52,6 +52,12 @@ function failed(health: Health, reason: string, responseStart: string | null = n
   health.judge([{ url: 'a', outcome, startedAtMs, version: 1 }], ['a'])
 }
 
+test('an email that is invalid says nothing about the mail server', () => {
+  const judged = (reason: 'mail_invalid' | 'mail_refused'): boolean =>
+    new Health().judge([{ url: 'a', outcome: unanswered(reason, 'Refused.'), startedAtMs: 1, version: 1 }], ['a'])
+  assert.deepEqual([judged('mail_invalid'), judged('mail_refused')], [false, true])
+})
+
 test('the most frequent failure has the number of its attempts and the start of its last response', () => {
   const health = new Health()
   assert.equal(health.mostFrequentFailure, null)

@@ -117,8 +117,9 @@ export function isOwnFault({ reason }: Outcome): boolean {
   return reason === 'internal_error' || reason === 'sender_lost'
 }
 
-/** Whether an integration refused its messages without asking the tool, which says nothing about the tool. */
-export function isRefusedUnasked({ verdict, ran }: Outcome): boolean {
+/** Whether the messages were refused without asking the receiver, by an integration or because they give no valid email. This says nothing about the receiver. */
+export function isRefusedUnasked({ verdict, reason, ran }: Outcome): boolean {
+  if (reason === 'mail_invalid') return true
   return ran !== undefined && verdict === 'permanent' && ran.requests.every(({ method }) => method === null)
 }
 

@@ -9,6 +9,8 @@ import type { Outcome } from '../../link/outcome.ts'
 import { basicCredentials } from '../authorizing/token-source.ts'
 import { createAddressGuard } from '../http/address-guard.ts'
 import type { HttpClientOptions, SendRequest } from '../http/attempt.ts'
+import { emailOf } from './email.ts'
+import { MAX_RECEIVED_BYTES } from './limited-connection.ts'
 import { createMailClient } from './mail-client.ts'
 
 const LOGIN = ['Authorization', basicCredentials('alerts@example.com', 'pass:word')]
@@ -114,7 +116,7 @@ suite('emails', () => {
 
   test('an email that one of two recipients gets is delivered, and the reply about the other is kept', async (t) => {
     const server = await startMailServer(t, { answer: (command) => (/^RCPT TO:<b@/.test(command) ? '550 no such user' : undefined) })
-    const outcome = await send(t, server, { email: { ...EMAIL, to: 'a@example.com, b@example.com' } })
+    const outcome = await send(t, server, { email: { ...EMAIL, to: ['a@example.com', 'b@example.com'] } })
     assert.deepEqual([outcome.verdict, outcome.responseStart], ['success', 'Refused recipients:\n550 no such user'])
     assert.deepEqual(server.emails[0]?.to, ['RCPT TO:<a@example.com>'])
   })
@@ -164,13 +166,78 @@ suite('emails', () => {
       { ...EMAIL, to: [injected] },
       { ...EMAIL, to: [] },
       { ...EMAIL, from: injected },
-      { ...EMAIL, from: `Name\r\nBcc: victim@example.com <alerts@example.com>` },
+      { ...EMAIL, from: `Name <alerts@example.com>\r\nBcc: victim@example.com` },
+      { ...EMAIL, from: `${'x'.repeat(600)} <alerts@example.com>` },
+      { ...EMAIL, to: 'a@example.com, victim@example.com' },
+      { ...EMAIL, to: ['a@example.com, victim@example.com'] },
+      { ...EMAIL, to: Array.from({ length: 51 }, () => 'a@example.com') },
+      { ...EMAIL, to: [{ toString: 1 }] },
+      { ...EMAIL, to: [['a@example.com']] },
+      { ...EMAIL, to: [] },
+      { ...EMAIL, to: { 0: 'a@example.com', length: 1 } },
+      { ...EMAIL, from: { toString: 1 } },
+      [],
+      'text',
       { ...EMAIL, subject: null },
       { ...EMAIL, text: { path: '/etc/passwd' } },
     ]) {
       assertFailed(await send(t, server, { email }), 'permanent', 'mail_invalid')
     }
     assert.deepEqual(server.commands, [])
+  })
+
+  test('a body that is no JSON is an invalid email', async (t) => {
+    const server = await startMailServer(t)
+    assertFailed(await send(t, server, { request: { body: '{' } }), 'permanent', 'mail_invalid')
+  })
+
+  test('a text may be one address', async (t) => {
+    const server = await startMailServer(t)
+    assert.equal((await send(t, server, { email: { ...EMAIL, to: ' a@example.com ' } })).verdict, 'success')
+    assert.deepEqual(server.emails[0]?.to, ['RCPT TO:<a@example.com>'])
+  })
+
+  test('a long sender is refused without reading it again and again', () => {
+    // A quadratic expression would take minutes.
+    for (const from of [' '.repeat(1_000_000), '<'.repeat(1_000_000), `a${'\t '.repeat(1_000_000)}`])
+      assert.match(String(emailOf(JSON.stringify({ ...EMAIL, from }))), /^The `from` of the email must be/)
+  })
+
+  test('a subject and a name are one line without invisible characters, and no character is cut in half', () => {
+    const hidden = 'a\r\nb\tc\u202Ed\u2028e\u0000f\uFEFFg\uD83Dh'
+    const email = emailOf(JSON.stringify({ ...EMAIL, from: `${hidden} <alerts@example.com>`, subject: hidden }))
+    assert.ok(typeof email === 'object')
+    assert.deepEqual([email.from.name, email.subject], ['a b c d e f g h', 'a b c d e f g h'])
+    const cut = emailOf(JSON.stringify({ ...EMAIL, subject: `${'x'.repeat(499)}😀` }))
+    assert.ok(typeof cut === 'object')
+    assert.equal(cut.subject, 'x'.repeat(499))
+  })
+
+  for (const secure of [false, true]) {
+    for (const [what, flood] of [
+      ['empty lines', '\r\n'.repeat(200_000)],
+      ['replies', '220 mail\r\n'.repeat(50_000)],
+      ['a reply without an end', '220-mail\r\n'.repeat(50_000)],
+      ['a line without an end', '2'.repeat(500_000)],
+    ] as const) {
+      test(`a server that sends ${what} without end is hung up on, ${secure ? 'over TLS' : 'in plain text'}`, async (t) => {
+        const server = await startMailServer(t, { secure, answer: (command) => (command === 'CONNECT' ? flood : undefined) })
+        const outcome = await send(t, server, { scheme: secure ? 'smtps' : 'smtp' })
+        assertFailed(outcome, 'temporary', 'mail_protocol_error')
+        assert.deepEqual(server.emails, [])
+      })
+    }
+  }
+
+  test('empty lines between all replies end the attempt at the limit', async (t) => {
+    // Few enough at once for the queue of replies.
+    const answer = (command: string): string | undefined =>
+      command.startsWith('RCPT') ? `250 ${'x'.repeat(60_000)}\r\n${'\r\n'.repeat(50)}` : undefined
+    const server = await startMailServer(t, { answer })
+    const to = Array.from({ length: 10 }, (_, at) => `a${at}@example.com`)
+    assertFailed(await send(t, server, { email: { ...EMAIL, to } }), 'temporary', 'mail_protocol_error')
+    assert.deepEqual(server.emails, [])
+    assert.ok(server.commands.filter((command) => command.includes('RCPT')).length <= Math.ceil(MAX_RECEIVED_BYTES / 60_000))
   })
 
   test('a closed client ends what is in flight', async (t) => {

@@ -3,17 +3,15 @@
 // the connection that it is given; it is loaded with the first email (docs/decisions/0134-email-by-smtp.md).
 
 import type { Socket } from 'node:net'
-import type SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { mailServerOf } from '../../../destinations/webhook/email/mail-server.ts'
 import { HIDDEN } from '../../../secrets/hidden-url.ts'
 import { type Outcome, REASONS, type ReasonCode } from '../../link/outcome.ts'
 import type { HttpClient, HttpClientOptions, SendRequest } from '../http/attempt.ts'
 import { type Connection, Connections, DialError } from '../http/connections.ts'
 import type { Email } from './email.ts'
-import { credentialsOf, headerOf, type MailError, reasonOfMailError, refusedRecipients, replyOf } from './mail-problems.ts'
+import type { LimitedConnection } from './limited-connection.ts'
+import { credentialsOf, headerOf, isMailError, reasonOfMailError, refusedRecipients, replyOf } from './mail-problems.ts'
 
-/** Longer replies end the connection. */
-const MAX_REPLY_BYTES = 65_536
 /** How long the server may take to answer the goodbye, which nobody waits for. */
 const GOODBYE_MS = 1_000
 
@@ -53,6 +51,11 @@ export function createMailClient({ guard, lookup, ca, closeGraceMs = 5_000 }: Ht
   }
 }
 
+interface Written {
+  email: Email
+  bytes: Buffer
+}
+
 class MailAttempt {
   readonly #connections: Connections
   readonly #request: SendRequest
@@ -60,7 +63,7 @@ class MailAttempt {
   readonly #startedAtMs = performance.now()
   readonly #deadline: NodeJS.Timeout
   #connection: Connection | null = null
-  #smtp: SMTPConnection | null = null
+  #smtp: LimitedConnection | null = null
   #doing = 'the email was being written'
   #settled = false
 
@@ -76,20 +79,30 @@ class MailAttempt {
   /** Never rejects. */
   async run(): Promise<void> {
     try {
-      const { emailOf, writtenEmail } = await import('./email.ts')
-      const email = emailOf(this.#request.body.toString())
-      if (typeof email === 'string') return this.fail('mail_invalid', email)
-      const bytes = await writtenEmail(email, headerOf(this.#request, 'message-id') ?? '', new Date())
+      const written = await this.#written()
+      if (typeof written === 'string') return this.fail('mail_invalid', written)
       const smtp = await this.#connected()
       await this.#login(smtp)
-      await this.#sent(smtp, email, bytes)
+      await this.#sent(smtp, written)
     } catch (error) {
-      this.#failWith(error as MailError)
+      this.#failWith(error)
     }
   }
 
-  async #connected(): Promise<SMTPConnection> {
-    const { default: Smtp } = await import('nodemailer/lib/smtp-connection')
+  /** Returns a sentence if there is no such email. Whatever the JSON contains, it is a mistake of the settings and not of the receiver or of the service. */
+  async #written(): Promise<Written | string> {
+    const { emailOf, writtenEmail } = await import('./email.ts')
+    try {
+      const email = emailOf(this.#request.body.toString())
+      if (typeof email === 'string') return email
+      return { email, bytes: await writtenEmail(email, headerOf(this.#request, 'message-id') ?? '', new Date()) }
+    } catch {
+      return REASONS.mail_invalid[1]
+    }
+  }
+
+  async #connected(): Promise<LimitedConnection> {
+    const { LimitedConnection } = await import('./limited-connection.ts')
     const server = mailServerOf(this.#request.url)
     if (server === null) throw new DialError('invalid_request')
     const { hostname, port, secure, dialUrl } = server
@@ -101,7 +114,7 @@ class MailAttempt {
     const socket = await new Promise<Socket>((resolve, reject) => {
       void connection.dial((error, dialled) => (dialled === null ? reject(error as Error) : resolve(dialled)))
     })
-    const smtp = new Smtp({
+    const smtp = new LimitedConnection({
       connection: socket,
       host: hostname,
       port,
@@ -112,7 +125,6 @@ class MailAttempt {
       connectionTimeout: timeoutMs,
       greetingTimeout: timeoutMs,
       socketTimeout: timeoutMs,
-      maxResponseSize: MAX_REPLY_BYTES,
     })
     this.#smtp = smtp
     this.#doing = 'the mail server was being greeted'
@@ -120,14 +132,14 @@ class MailAttempt {
       // Emitted also later, if the connection is lost.
       smtp.on('error', (error) => {
         reject(error)
-        this.#failWith(error as MailError)
+        this.#failWith(error)
       })
       smtp.connect((error) => (error == null ? resolve() : reject(error)))
     })
     return smtp
   }
 
-  #login(smtp: SMTPConnection): Promise<void> {
+  #login(smtp: LimitedConnection): Promise<void> {
     const [user, pass] = credentialsOf(this.#request)
     if (user === '') return Promise.resolve()
     this.#doing = 'logging in at the mail server'
@@ -136,7 +148,7 @@ class MailAttempt {
     })
   }
 
-  #sent(smtp: SMTPConnection, { from, to }: Email, bytes: Buffer): Promise<void> {
+  #sent(smtp: LimitedConnection, { email: { from, to }, bytes }: Written): Promise<void> {
     this.#doing = 'the email was being sent'
     return new Promise((resolve, reject) => {
       smtp.send({ from: from.address, to: [...to], size: bytes.length }, bytes, (error, info) => {
@@ -153,9 +165,11 @@ class MailAttempt {
     this.#settle(REASONS[reason][0], reason, sentence, reply)
   }
 
-  #failWith(error: MailError): void {
-    const reason = error instanceof DialError ? error.reason : reasonOfMailError(error)
-    this.fail(reason, undefined, this.#withoutPassword(replyOf(error.response)))
+  #failWith(error: unknown): void {
+    if (error instanceof DialError) this.fail(error.reason)
+    else if (isMailError(error)) this.fail(reasonOfMailError(error), undefined, this.#withoutPassword(replyOf(error.response)))
+    // A bug.
+    else this.fail('internal_error')
   }
 
   /** Viewers can read the start of a response. */

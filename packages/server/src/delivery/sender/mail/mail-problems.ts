@@ -16,6 +16,11 @@ export interface MailError {
   rejectedErrors?: readonly MailError[] | undefined
 }
 
+/** All errors of nodemailer have a code, and so have those of the socket. */
+export function isMailError(error: unknown): error is MailError {
+  return error instanceof Error && typeof (error as MailError).code === 'string' && !(error instanceof TypeError)
+}
+
 export function headerOf({ headers }: Pick<SendRequest, 'headers'>, name: string): string | null {
   const at = headers.findIndex((text, index) => index % 2 === 0 && text.toLowerCase() === name)
   return at === -1 ? null : (headers[at + 1] as string)
