@@ -5,6 +5,7 @@ import test from 'node:test'
 import { webhookOf } from '../../../destinations/fixtures/webhook.ts'
 import type { Verdict } from '../../../destinations/port/kind.ts'
 import type { ClaimedShipment, DeliveryStore, Shipment } from '../../../store/store.ts'
+import { withResolvers } from '../../fixtures/attempts.ts'
 import { results } from '../../fixtures/claimed-shipments.ts'
 import { ManualClock } from '../../fixtures/manual-clock.ts'
 import { orderedOf } from '../../fixtures/ordered-shipments.ts'
@@ -24,6 +25,7 @@ function setUp(...shipments: ClaimedShipment[]) {
   const memory = new Memory(100_000_000)
   const recorded: (() => void)[] = []
   let claims = 0
+  let answer = Promise.resolve()
   const store = {
     orderedUntilMs: () => Number.POSITIVE_INFINITY,
     async claimOrdered() {
@@ -31,6 +33,7 @@ function setUp(...shipments: ClaimedShipment[]) {
       const claimed = [...stored.values()].sort((a, b) => Number(a.shipment.id) - Number(b.shipment.id))
       for (const one of claimed) taken.set(one.shipment.id, one)
       stored.clear()
+      await answer
       return { shipments: claimed, more: false, nextHeadAtMs: null }
     },
     settle: () => new Promise<void>((resolve) => recorded.push(resolve)),
@@ -71,6 +74,12 @@ function setUp(...shipments: ClaimedShipment[]) {
         await settled()
       }
       return claims - before
+    },
+    /** The next claim is not answered until the returned function is called. */
+    holdAnswer(): () => void {
+      const { promise, resolve } = withResolvers()
+      answer = promise
+      return resolve
     },
     start(): { index: number; end(verdict: Verdict): void } {
       const { task, first, start } = ordered.next() ?? assert.fail('nothing may start')
@@ -123,4 +132,20 @@ test('if everything that was claimed must go back, the next claim waits until so
     message.end('success')
     await lane.record()
   }
+})
+
+test('the next claim does not wait if what the messages wait for was recorded during the claim that refused them', async () => {
+  const lane = setUp(orderedOf(1, 6, [0], [1]))
+  assert.equal(await lane.claim(), 1)
+  lane.start().end('permanent')
+  await new Promise((resolve) => setImmediate(resolve))
+  const answer = lane.holdAnswer()
+  lane.accept(orderedOf(2, 7, [0], [1]))
+  assert.equal(await lane.claim(), 1)
+  await lane.record()
+  answer()
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([lane.stored(), lane.ordered.hasMore], [[2], true], 'it was refused')
+  assert.equal(await lane.claim(), 1)
+  assert.equal(lane.start().index, 0)
 })

@@ -59,6 +59,8 @@ export class OrderedWaiting implements KeyOrder {
   #notBeforeMs = 0
   /** Until then, only due heads are claimed, because everything that was claimed last is claimed again and refused again. */
   #refusedUntilMs = 0
+  /** Whether, since the last claim began, something happened after which refused messages may be taken. */
+  #hasGoneOn = false
   /** Ends the time in which messages wait for others to form a batch. */
   #cancelLinger: CancelTimer | null = null
   #hasLingered = false
@@ -124,6 +126,7 @@ export class OrderedWaiting implements KeyOrder {
     this.#isClaiming = true
     this.#hasMore = false
     this.#refusedUntilMs = 0
+    this.#hasGoneOn = false
     this.#nextHeadAtMs = null
     this.#announced = 0
     this.#hasLingered = false
@@ -181,9 +184,10 @@ export class OrderedWaiting implements KeyOrder {
       }
     }
     this.#queues.claimEnded()
+    // Asked before refused messages return to the store below, because that changes nothing for them.
+    const isStuck = added === 0 && refused > 0 && !this.#hasGoneOn
     for (const task of tasks) held.add(task)
-    // After that, because refused messages return at once.
-    if (added === 0 && refused > 0) this.#refusedUntilMs = clock.scheduleMs() + ASK_AGAIN_MS
+    if (isStuck) this.#refusedUntilMs = clock.scheduleMs() + ASK_AGAIN_MS
     if (tasks.length > 0) this.#deps.onTaken(probe)
     this.#deps.wake()
     for (const { bodies } of shipments) for (const body of bodies.values()) body.forgetParsed()
@@ -283,6 +287,7 @@ export class OrderedWaiting implements KeyOrder {
   /** Messages that were refused before may be taken now. */
   #mayGoOn(): void {
     this.#hasMore = true
+    this.#hasGoneOn = true
     this.#refusedUntilMs = 0
   }
 
