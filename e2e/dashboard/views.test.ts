@@ -93,6 +93,16 @@ suite('views', { concurrency: 2 }, () => {
     }
   })
 
+  test('a switch of the theme changes the colours of cards out of sight at once', async () => {
+    await using tab = await browser.open(empty.service, { theme: 'light' })
+    await tab.visit('/catalog')
+    for (const theme of ['dark', 'light'] as const) {
+      await tab.look(WIDE, theme)
+      // axe-core reads the styles of cards that were never laid out: a transition of colours would begin then, with the colours of the other theme.
+      assert.deepEqual(await tab.accessibility(), [], theme)
+    }
+  })
+
   test('the login form has no overflow and no serious axe-core findings, also with a wrong token', async () => {
     await using tab = await browser.open(empty.service, { token: null, width: NARROW })
     tab.expected.push(/status of 401/)
