@@ -14,7 +14,8 @@ const BATCH = IS_LONG ? 10 : 50
 const NODES = IS_LONG ? 3 : 2
 const SAMPLING = { turns: IS_LONG ? 20 : 2, messagesPerTurn: IS_LONG ? 250 : 150, perSecond: 150 }
 const WARM_UP = { turns: 1, messagesPerTurn: 150, perSecond: 150 }
-const SAMPLINGS = IS_LONG ? 1 : 5
+/** Of one measurement, or of at most five. */
+const MOST_OF_SAMPLINGS = IS_LONG ? 1 : 3
 const MOST_TIMES = 3
 const MOST_MORE_MS = 250
 
@@ -40,10 +41,10 @@ test(`a dead destination with ${OWED.toLocaleString('en')} pending messages does
     )
     return p99Dead >= MOST_TIMES * p99Alone + MOST_MORE_MS
   }
-  // Another process may take the machine while only one of the two is measured, but not each time.
-  let slower = 0
-  while (slower < SAMPLINGS && (await isSlower())) slower++
-  assert.ok(slower < SAMPLINGS, 'deliveries were slower with the dead destination each time')
+  // Another process may take the machine while only one of the two is measured, but not most of the time.
+  const count = { slower: 0, asFast: 0 }
+  while (Math.max(count.slower, count.asFast) < MOST_OF_SAMPLINGS) count[(await isSlower()) ? 'slower' : 'asFast']++
+  assert.ok(count.slower < MOST_OF_SAMPLINGS, 'deliveries were slower with the dead destination most of the time')
 
   // All of them are still pending, in order.
   const recount = await beside.api<{ consistent: boolean; data: { destinationId: string; pending: number }[] }>('/ledger?recount=true')

@@ -12,7 +12,7 @@ import { compareLedgers, describe } from './compare-ledgers.ts'
 import { enough, holdMessage, startLoad } from './traffic.ts'
 
 /** What a busy machine may add. */
-const BUSY_MS = IS_LONG ? 0 : 10_000
+const BUSY_MS = IS_LONG ? 0 : 5_000
 /** How long a call to a disconnected node may take before the node has noticed that it is disconnected. */
 const BOUND_MS = 15_000 + BUSY_MS
 /** How long a call may take afterwards. */

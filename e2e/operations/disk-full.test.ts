@@ -52,6 +52,8 @@ suite('the disk is full', { concurrency: 4, skip: WHY_NOT }, () => {
 
     answers.open()
     await receiver.until(() => receiver.arrivals.every((arrival) => arrival.answer !== 'awaited'))
+    const unrecorded = receiver.arrivals.filter(({ answer }) => answer === 'written').length - 1
+    assert.ok(unrecorded > 0, 'some were delivered while the outcome could not be recorded')
     const stored = 1 + inFlight.length + acknowledged + small.length
     assert.equal((await service.ledger())[0]?.owed, stored)
     await service.logged(({ level, problem }) => level === 'error' && /full/.test(String(problem)))

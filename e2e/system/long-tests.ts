@@ -8,8 +8,8 @@ export const IS_LONG = process.env['SWITCHYARD_LONG_TESTS'] === '1'
 /** The service promises to stop within ten seconds. Beside other tests it may get too little CPU time for that; the long tests run alone. */
 export const STOPPED_WITHIN_MS = IS_LONG ? 10_000 : 20_000
 
-/** A process that got no CPU time for so long may also have missed what others expect of it, such as a heartbeat. */
-const QUIET_MS = 300
+/** Of the ten seconds of a lease. If this process got no CPU time for so long, nodes may have got none for a whole lease. */
+const QUIET_MS = 3_000
 
 /** Watches whether this process gets CPU time when it needs some. What only a machine that is not overloaded can promise is checked only then. */
 export function watchDelays(): Disposable & { isSo(): boolean } {
