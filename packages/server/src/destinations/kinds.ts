@@ -1,7 +1,7 @@
 // All kinds of destination, by type.
 
 import type { DestinationKinds } from '../api/configuration-export.ts'
-import type { DestinationContent, DestinationType } from '../model/configuration.ts'
+import type { Destination, DestinationContent, DestinationType } from '../model/configuration.ts'
 import { INTEGRATION } from './integration/integration.ts'
 import type { DestinationKind } from './port/kind.ts'
 import { WAREHOUSE } from './warehouse/warehouse.ts'
@@ -24,6 +24,11 @@ export const VERSIONED: readonly string[] = Object.values(KINDS).flatMap(({ cont
 
 export function kindOf({ type }: { type: DestinationType }): DestinationKind {
   return KINDS[type]
+}
+
+/** How long a request of the destination may be under way. */
+export function longestAttemptMs(destination: Destination): number {
+  return destination.timeoutMs + (kindOf(destination).extraMs?.(destination) ?? 0)
 }
 
 /** The settings among these that get a new version when they change. Earlier versions stored fewer, and also those of other kinds. */

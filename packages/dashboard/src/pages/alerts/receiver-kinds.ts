@@ -197,6 +197,7 @@ export const RECEIVER_KINDS: readonly ReceiverKind[] = [
       ...filled(['from', 'to'])(values),
       ...(MAIL_URL_FORM.test(mailUrl(values['server'])) ? {} : { server: 'Enter a host and a port, such as mail.example.com:587.' }),
       ...((values['user'] ?? '') !== '' && (values['password'] ?? '') === '' ? { password: 'Required with a user name.' } : {}),
+      ...((values['user'] ?? '').trim() === '' && (values['password'] ?? '') !== '' ? { user: 'Required with a password.' } : {}),
     }),
     settings: ({ server, user = '', password = '', from = '', to = '' }) => ({
       urls: [mailUrl(server)],

@@ -28,6 +28,10 @@ const REFUSED: [what: string, settings: object, field: string][] = [
   ['a bearer token', { auth: { type: 'bearer', token: 'SECRET' } }, 'auth.type'],
   ['headers', { headers: { 'X-A': 'b' } }, 'headers'],
   ['headers of the request', { request: { body: BODY, headers: { 'X-A': 'b' } } }, 'request.headers'],
+  ['a user name without a password', { auth: { type: 'basic', username: 'alerts', password: '' } }, 'auth.password'],
+  ['a password without a user name', { auth: { type: 'basic', username: '', password: 'SECRET' } }, 'auth.username'],
+  ['secrets', { secrets: { key: 'SECRET' } }, 'secrets'],
+  ['signing secrets', { signingSecrets: ['whsec_U0VDUkVULXNlY3JldC1TRUNSRVQ='] }, 'signingSecrets'],
   ['a shared secret', { sharedSecret: 'SECRET' }, 'sharedSecret'],
 ]
 

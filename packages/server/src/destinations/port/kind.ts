@@ -265,6 +265,8 @@ interface KindAnswers<D extends Destination, Given extends GivenSettings, Stored
 
   // ── Delivery ──
 
+  /** How much longer than its timeout an attempt may take; missing if it may not. */
+  extraMs?(destination: D): number
   /** The message in the form that the receiver gets, before a transformation. */
   message(content: SegmentContent, index: number): JsonObject
   /** Returns the URLs that a message is sent to, with one request each. The delivery succeeds if one of them does. An integration has a single entry, which stands for all its requests. */

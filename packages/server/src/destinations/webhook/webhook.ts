@@ -8,7 +8,7 @@ import { outboundMessage } from '../../outbound/outbound-message.ts'
 import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { DestinationKind } from '../port/kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
-import { emailRequest, sendsEmail } from './email/email-request.ts'
+import { EMAIL_CONFIRMATION_MS, emailRequest, sendsEmail } from './email/email-request.ts'
 import { emailProblem } from './email/email-settings.ts'
 import { WEBHOOK_FACTS } from './facts.ts'
 import { movedSecrets, originsOf } from './moved-secrets.ts'
@@ -100,6 +100,7 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
   deletesUsers: () => true,
   sharedNames: () => SHARED_NAMES,
 
+  extraMs: (destination) => (sendsEmail(destination) ? EMAIL_CONFIRMATION_MS : 0),
   place: 'thread',
   message: outboundMessage,
   targets: ({ urls }) => urls,

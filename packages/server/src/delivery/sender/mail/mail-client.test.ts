@@ -2,21 +2,21 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { anywhere, assertFailed, SHORT_MS } from '../../fixtures/attempts.ts'
+import { anywhere, assertFailed, PARTIAL_READ_MS, SHORT_MS } from '../../fixtures/attempts.ts'
 import { createCertificate } from '../../fixtures/certificates.ts'
 import { MAIL_AUTHORITY, type MailServer, type MailServerOptions, startMailServer } from '../../fixtures/mail-server.ts'
 import type { Outcome } from '../../link/outcome.ts'
 import { basicCredentials } from '../authorizing/token-source.ts'
 import { createAddressGuard } from '../http/address-guard.ts'
-import type { HttpClientOptions, SendRequest } from '../http/attempt.ts'
+import type { SendRequest } from '../http/attempt.ts'
 import { emailOf } from './email.ts'
 import { MAX_RECEIVED_BYTES } from './limited-connection.ts'
-import { createMailClient } from './mail-client.ts'
+import { createMailClient, type MailClientOptions } from './mail-client.ts'
 
 const LOGIN = ['Authorization', basicCredentials('alerts@example.com', 'pass:word')]
 const EMAIL = { from: 'Switchyard <alerts@example.com>', to: ['a@example.com'], subject: 'Größe', text: 'First line\n.\nlast line' }
 
-interface Given extends Partial<HttpClientOptions> {
+interface Given extends Partial<MailClientOptions> {
   email?: unknown
   request?: Partial<SendRequest>
   scheme?: 'smtp' | 'smtps'
@@ -77,6 +77,28 @@ suite('emails', () => {
     ['a refused sender', { answer: (command) => (/^MAIL/.test(command) ? '550 not yours' : undefined) }, 'permanent', 'mail_refused'],
     ['greylisting', { answer: (command) => (/^RCPT/.test(command) ? '450 later' : undefined) }, 'temporary', 'mail_deferred'],
     ['a refused email', { answer: (command) => (command === 'END' ? '554 spam' : undefined) }, 'permanent', 'mail_refused'],
+    [
+      'a deferring server that says 5xx',
+      { answer: (command) => (/^RCPT/.test(command) ? '550 4.2.1 later' : undefined) },
+      'temporary',
+      'mail_deferred',
+    ],
+    [
+      'a problem of the network behind the server',
+      { answer: (command) => (/^MAIL/.test(command) ? '550 5.4.1 no route' : undefined) },
+      'temporary',
+      'mail_deferred',
+    ],
+    ['a missing login', { answer: (command) => (/^MAIL/.test(command) ? '530 5.7.0 log in' : undefined) }, 'temporary', 'mail_deferred'],
+    ['a greeting with 5xx', { answer: (command) => (command === 'CONNECT' ? '554 go away' : undefined) }, 'temporary', 'mail_deferred'],
+    ['an EHLO with 5xx', { answer: (command) => (/^EHLO/.test(command) ? '550 go away' : undefined) }, 'temporary', 'mail_deferred'],
+    ['a refused DATA', { answer: (command) => (command === 'DATA' ? '550 5.7.1 spam' : undefined) }, 'permanent', 'mail_refused'],
+    [
+      'an email that is larger than the server accepts',
+      { answer: (command) => (/^EHLO/.test(command) ? '250-mail\r\n250-STARTTLS\r\n250 SIZE 10' : undefined) },
+      'permanent',
+      'mail_refused',
+    ],
     ['a busy server', { answer: (command) => (command === 'CONNECT' ? '421 busy' : undefined) }, 'temporary', 'mail_deferred'],
     [
       'another protocol',
@@ -109,9 +131,57 @@ suite('emails', () => {
     })
   }
 
-  test('the reply of the server is kept, without the password', async (t) => {
+  test('the reply of the server is kept, without the login', async (t) => {
     const server = await startMailServer(t, { answer: (command) => (/^AUTH/.test(command) ? '535 wrong pass:word' : undefined) })
     assert.equal((await send(t, server)).responseStart, '535 wrong (hidden)')
+  })
+
+  const LOGIN_FORMS = [
+    'alerts@example.com',
+    'pass:word',
+    ...['alerts@example.com', 'pass:word', '\0alerts@example.com\0pass:word', 'alerts@example.com:pass:word'].map((text) =>
+      Buffer.from(text).toString('base64'),
+    ),
+  ]
+  const REPLIES: [what: string, command: RegExp, code: number][] = [
+    ['to the login', /^AUTH/, 535],
+    ['about the sender', /^MAIL/, 550],
+    ['about one of two recipients', /^RCPT TO:<b@/, 550],
+    ['to a refused email', /^END/, 554],
+    ['to an accepted email', /^END/, 250],
+  ]
+  for (const [what, repeating, code] of REPLIES) {
+    test(`the login is hidden in the reply ${what}, also where the reply is cut`, async (t) => {
+      // The last form is at the place where the reply is cut.
+      const reply = `${code} ${LOGIN_FORMS.join(' ')} `
+      const server = await startMailServer(t, {
+        answer: (command) => (repeating.test(command) ? `${reply}${'.'.repeat(4_095 - reply.length)}pass:word` : undefined),
+      })
+      const { responseStart } = await send(t, server, {
+        email: { ...EMAIL, to: ['a@example.com', 'b@example.com'] },
+        request: { keepAnswer: true },
+      })
+      assert.match(responseStart ?? '', new RegExp(`${code} ${LOGIN_FORMS.map(() => '\\(hidden\\)').join(' ')} \\.`))
+      for (const form of LOGIN_FORMS) assert.ok(!responseStart?.includes(form.slice(0, 5)), form)
+    })
+  }
+
+  test('nothing that a server says before a valid greeting is kept', async (t) => {
+    for (const greeting of ['421 ssh-secret', '554 ssh-secret', 'SSH-2.0-secret', '250-secret\r\n250 secret']) {
+      const server = await startMailServer(t, { answer: (command) => (command === 'CONNECT' ? greeting : undefined) })
+      const outcome = await send(t, server, { request: { keepAnswer: true } })
+      assert.equal(outcome.verdict, 'temporary')
+      assert.doesNotMatch(JSON.stringify(outcome), /secret/, greeting)
+    }
+  })
+
+  test('the name of the host is not sent', async (t) => {
+    const server = await startMailServer(t)
+    await send(t, server)
+    assert.deepEqual(
+      server.commands.filter((command) => command.includes('EHLO')),
+      ['EHLO [127.0.0.1]', '+EHLO [127.0.0.1]'],
+    )
   })
 
   test('an email that one of two recipients gets is delivered, and the reply about the other is kept', async (t) => {
@@ -121,7 +191,96 @@ suite('emails', () => {
     assert.deepEqual(server.emails[0]?.to, ['RCPT TO:<a@example.com>'])
   })
 
-  for (const silent of ['CONNECT', 'AUTH', 'END']) {
+  test('a recipient that is deferred while another one gets the email is shown', async (t) => {
+    const answer = (command: string) =>
+      /^RCPT TO:<b@/.test(command) ? '450 mailbox busy' : /^RCPT TO:<c@/.test(command) ? '550 no such user' : undefined
+    const server = await startMailServer(t, { answer })
+    const outcome = await send(t, server, { email: { ...EMAIL, to: ['a@example.com', 'b@example.com', 'c@example.com'] } })
+    const shown = 'Refused recipients:\n550 no such user\nDeferred recipients, to whom the email is not sent again:\n450 mailbox busy'
+    assert.deepEqual([outcome.verdict, outcome.responseStart], ['success', shown])
+  })
+
+  test('an email is deferred if one of its recipients is, and none gets it', async (t) => {
+    const answer = (command: string) =>
+      /^RCPT TO:<a@/.test(command) ? '450 mailbox busy' : /^RCPT/.test(command) ? '550 no such user' : undefined
+    const server = await startMailServer(t, { answer })
+    assertFailed(await send(t, server, { email: { ...EMAIL, to: ['a@example.com', 'b@example.com'] } }), 'temporary', 'mail_deferred')
+  })
+
+  test('the server may confirm the email after the deadline', async (t) => {
+    const answer = (command: string) => {
+      if (command !== 'END') return undefined
+      setTimeout(() => server.say('250 accepted'), PARTIAL_READ_MS + 50)
+      return null
+    }
+    const server = await startMailServer(t, { answer })
+    assert.equal((await send(t, server, { request: { timeoutMs: PARTIAL_READ_MS } })).verdict, 'success')
+  })
+
+  test('a server that does not confirm the email is given up at a deadline of its own', async (t) => {
+    const server = await startMailServer(t, { answer: (command) => (command === 'END' ? null : undefined) })
+    const outcome = await send(t, server, { confirmationMs: SHORT_MS })
+    assertFailed(outcome, 'temporary', 'timeout')
+    assert.equal(outcome.error, 'The deadline of 150 ms passed while waiting for the mail server to confirm the email.')
+  })
+
+  test('a closed client does not wait for the confirmation', async (t) => {
+    let onEnd: () => void = () => undefined
+    const ended = new Promise<void>((resolve) => {
+      onEnd = resolve
+    })
+    const answer = (command: string) => {
+      if (command !== 'END') return undefined
+      onEnd()
+      return null
+    }
+    const server = await startMailServer(t, { answer })
+    const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0 })
+    const url = `smtp://127.0.0.1:${server.port}`
+    const outcome = new Promise<Outcome>((resolve) => {
+      client.send({ url, headers: [], body: JSON.stringify(EMAIL), timeoutMs: 10_000, verdictOf: () => 'success' }, resolve)
+    })
+    await ended
+    await client.close()
+    assertFailed(await outcome, 'temporary', 'aborted')
+  })
+
+  test('an email is in flight until the connection is closed', async (t) => {
+    const server = await startMailServer(t)
+    const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0 })
+    t.after(() => client.close())
+    const url = `smtp://127.0.0.1:${server.port}`
+    for (let nth = 0; nth < 5; nth++) {
+      const outcome = await new Promise<Outcome>((resolve) => {
+        client.send({ url, headers: [], body: JSON.stringify(EMAIL), timeoutMs: 10_000, verdictOf: () => 'success' }, resolve)
+      })
+      assert.equal(outcome.verdict, 'success')
+      assert.ok(server.commands.at(-1)?.endsWith('QUIT'), 'said before the outcome was reported')
+    }
+  })
+
+  test('an accepted email stays accepted if the client is closed before the goodbye', async (t) => {
+    let onQuit: () => void = () => undefined
+    const quit = new Promise<void>((resolve) => {
+      onQuit = resolve
+    })
+    const answer = (command: string) => {
+      if (command !== 'QUIT') return undefined
+      onQuit()
+      return null
+    }
+    const server = await startMailServer(t, { answer })
+    const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0 })
+    const url = `smtp://127.0.0.1:${server.port}`
+    const outcome = new Promise<Outcome>((resolve) => {
+      client.send({ url, headers: [], body: JSON.stringify(EMAIL), timeoutMs: 10_000, verdictOf: () => 'success' }, resolve)
+    })
+    await quit
+    await client.close()
+    assert.equal((await outcome).verdict, 'success')
+  })
+
+  for (const silent of ['CONNECT', 'AUTH']) {
     test(`a server that is silent after ${silent} is given up at the deadline`, async (t) => {
       const server = await startMailServer(t, { answer: (command) => (command.startsWith(silent) ? null : undefined) })
       const outcome = await send(t, server, { request: { timeoutMs: SHORT_MS } })

@@ -1,21 +1,31 @@
 // Sends emails by SMTP, with the interface of the HTTP client, so that everything above it works as for requests. Addresses are checked by the guard when
-// they are dialled, one deadline covers everything, and nothing is sent without TLS and a valid certificate. nodemailer speaks the protocol over
+// they are dialled, one deadline covers everything
+// until the email is sent and another one the reply after that, and nothing is sent without TLS and a valid certificate. nodemailer speaks the protocol over
 // the connection that it is given; it is loaded with the first email (docs/decisions/0134-email-by-smtp.md).
 
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { EMAIL_CONFIRMATION_MS } from '../../../destinations/webhook/email/email-request.ts'
 import { mailServerOf } from '../../../destinations/webhook/email/mail-server.ts'
-import { HIDDEN } from '../../../secrets/hidden-url.ts'
 import { type Outcome, REASONS, type ReasonCode } from '../../link/outcome.ts'
 import type { HttpClient, HttpClientOptions, SendRequest } from '../http/attempt.ts'
 import { type Connection, Connections, DialError } from '../http/connections.ts'
 import type { Email } from './email.ts'
 import type { LimitedConnection } from './limited-connection.ts'
-import { credentialsOf, headerOf, isMailError, reasonOfMailError, refusedRecipients, replyOf } from './mail-problems.ts'
+import { credentialsOf, headerOf, isMailError, reasonOfMailError, refusedRecipients, replyHider, shownReply } from './mail-problems.ts'
 
-/** How long the server may take to answer the goodbye, which nobody waits for. */
+/** How long the server may take to answer the goodbye. */
 const GOODBYE_MS = 1_000
+/** Always the same, so that mail servers do not learn the name of the host. Some accept no name without a domain. */
+const EHLO_NAME = '[127.0.0.1]'
 
-export function createMailClient({ guard, lookup, ca, closeGraceMs = 5_000 }: HttpClientOptions): HttpClient {
+export interface MailClientOptions extends HttpClientOptions {
+  /** Default: EMAIL_CONFIRMATION_MS. */
+  confirmationMs?: number | undefined
+}
+
+export function createMailClient(options: MailClientOptions): HttpClient {
+  const { guard, lookup, ca, closeGraceMs = 5_000, confirmationMs = EMAIL_CONFIRMATION_MS } = options
   const connections = new Connections({ guard, lookup, ca })
   const underWay = new Set<MailAttempt>()
   let isClosing = false
@@ -26,7 +36,7 @@ export function createMailClient({ guard, lookup, ca, closeGraceMs = 5_000 }: Ht
       return underWay.size
     },
     send(request, onOutcome) {
-      const attempt = new MailAttempt(connections, request, (outcome) => {
+      const attempt = new MailAttempt(connections, request, confirmationMs, (outcome) => {
         underWay.delete(attempt)
         onOutcome(outcome)
         if (underWay.size === 0) onIdle?.()
@@ -59,21 +69,25 @@ interface Written {
 class MailAttempt {
   readonly #connections: Connections
   readonly #request: SendRequest
+  readonly #confirmationMs: number
   readonly #onOutcome: (outcome: Outcome) => void
+  readonly #hide: (text: string) => string
   readonly #startedAtMs = performance.now()
-  readonly #deadline: NodeJS.Timeout
+  #deadline: NodeJS.Timeout | undefined
   #connection: Connection | null = null
   #smtp: LimitedConnection | null = null
   #doing = 'the email was being written'
-  #settled = false
+  /** Set as soon as it is known. */
+  #outcome: Outcome | null = null
+  #isOver = false
 
-  constructor(connections: Connections, request: SendRequest, onOutcome: (outcome: Outcome) => void) {
+  constructor(connections: Connections, request: SendRequest, confirmationMs: number, onOutcome: (outcome: Outcome) => void) {
     this.#connections = connections
     this.#request = request
+    this.#confirmationMs = confirmationMs
     this.#onOutcome = onOutcome
-    this.#deadline = setTimeout(() => {
-      this.fail('timeout', `The deadline of ${request.timeoutMs} ms passed while ${this.#doing}.`)
-    }, request.timeoutMs)
+    this.#hide = replyHider(credentialsOf(request))
+    this.#setDeadline(request.timeoutMs)
   }
 
   /** Never rejects. */
@@ -107,7 +121,7 @@ class MailAttempt {
     if (server === null) throw new DialError('invalid_request')
     const { hostname, port, secure, dialUrl } = server
     const { tls = null, timeoutMs } = this.#request
-    if (this.#settled) throw new DialError('aborted')
+    if (this.#outcome !== null) throw new DialError('aborted')
     const connection = this.#connections.open(this.#connections.originOf(dialUrl))
     this.#connection = connection
     this.#doing = 'connecting to the mail server'
@@ -118,13 +132,14 @@ class MailAttempt {
       connection: socket,
       host: hostname,
       port,
+      name: EHLO_NAME,
       secure,
       requireTLS: true,
       tls: { secureContext: this.#connections.secureContext({ tls }), rejectUnauthorized: true },
-      // The deadline of the attempt ends it sooner.
+      // The deadlines of the attempt end it sooner.
       connectionTimeout: timeoutMs,
       greetingTimeout: timeoutMs,
-      socketTimeout: timeoutMs,
+      socketTimeout: timeoutMs + this.#confirmationMs,
     })
     this.#smtp = smtp
     this.#doing = 'the mail server was being greeted'
@@ -140,64 +155,75 @@ class MailAttempt {
   }
 
   #login(smtp: LimitedConnection): Promise<void> {
-    const [user, pass] = credentialsOf(this.#request)
-    if (user === '') return Promise.resolve()
+    const credentials = credentialsOf(this.#request)
+    if (credentials === null) return Promise.resolve()
     this.#doing = 'logging in at the mail server'
     return new Promise((resolve, reject) => {
-      smtp.login({ credentials: { user, pass } }, (error) => (error === null ? resolve() : reject(error)))
+      smtp.login({ credentials }, (error) => (error === null ? resolve() : reject(error)))
     })
   }
 
   #sent(smtp: LimitedConnection, { email: { from, to }, bytes }: Written): Promise<void> {
     this.#doing = 'the email was being sent'
+    const content = Readable.from([bytes], { objectMode: false })
+    // An email that is sent again because the server takes long to check it arrives twice, so the server gets more time for this reply.
+    content.once('end', () => {
+      this.#doing = 'waiting for the mail server to confirm the email'
+      if (this.#outcome === null) this.#setDeadline(this.#confirmationMs)
+    })
     return new Promise((resolve, reject) => {
-      smtp.send({ from: from.address, to: [...to], size: bytes.length }, bytes, (error, info) => {
+      smtp.send({ from: from.address, to: [...to], size: bytes.length }, content, (error, info) => {
         if (error !== null) return reject(error)
         const refused = refusedRecipients(info?.rejectedErrors ?? [])
-        const answer = this.#request.keepAnswer === true ? replyOf(info?.response) : null
-        this.#settle('success', null, null, refused ?? answer)
+        const reply = refused ?? (this.#request.keepAnswer === true ? info?.response : undefined)
+        this.#settle('success', null, null, shownReply(reply, this.#hide))
         resolve()
       })
     })
   }
 
+  #setDeadline(ms: number): void {
+    clearTimeout(this.#deadline)
+    this.#deadline = setTimeout(() => this.fail('timeout', `The deadline of ${ms} ms passed while ${this.#doing}.`), ms)
+  }
+
+  /** Ends it. If the outcome is known already, nothing is waited for any longer. */
   fail(reason: ReasonCode, sentence: string = REASONS[reason][1], reply: string | null = null): void {
-    this.#settle(REASONS[reason][0], reason, sentence, reply)
+    if (this.#outcome === null) this.#settle(REASONS[reason][0], reason, sentence, reply)
+    else this.#end()
   }
 
   #failWith(error: unknown): void {
     if (error instanceof DialError) this.fail(error.reason)
-    else if (isMailError(error)) this.fail(reasonOfMailError(error), undefined, this.#withoutPassword(replyOf(error.response)))
+    // Without a command, it may come from a server that is no mail server.
+    else if (isMailError(error))
+      this.fail(reasonOfMailError(error), undefined, error.command === 'CONN' ? null : shownReply(error.response, this.#hide))
     // A bug.
     else this.fail('internal_error')
   }
 
-  /** Viewers can read the start of a response. */
-  #withoutPassword(reply: string | null): string | null {
-    const [user, pass] = credentialsOf(this.#request)
-    if (reply === null || pass === '') return reply
-    const forms = [pass, ...[pass, `\0${user}\0${pass}`].map((text) => Buffer.from(text).toString('base64'))]
-    return forms.reduce((text, form) => text.replaceAll(form, HIDDEN), reply)
-  }
-
   #settle(verdict: Outcome['verdict'], reason: string | null, error: string | null, responseStart: string | null): void {
-    if (this.#settled) return
-    this.#settled = true
     clearTimeout(this.#deadline)
     const { address = null, dnsMs = null, connectMs = null } = this.#connection ?? {}
     const timings = { dnsMs, connectMs, tlsMs: null, firstByteMs: null, totalMs: performance.now() - this.#startedAtMs }
-    this.#hangUp(verdict === 'success')
-    this.#onOutcome({ verdict, status: null, reason, error, address, timings, retryAfterMs: null, responseStart })
+    this.#outcome = { verdict, status: null, reason, error, address, timings, retryAfterMs: null, responseStart }
+    if (verdict === 'success') this.#sayGoodbye()
+    else this.#end()
   }
 
-  #hangUp(isPolite: boolean): void {
-    const [smtp, connection] = [this.#smtp, this.#connection]
-    const end = (): void => {
-      smtp?.close()
-      connection?.discard()
-    }
-    if (!isPolite) return end()
-    smtp?.quit()
-    setTimeout(end, GOODBYE_MS).unref()
+  /** The attempt counts as in flight until the connection is closed, because mail servers limit how many there are. */
+  #sayGoodbye(): void {
+    this.#deadline = setTimeout(() => this.#end(), GOODBYE_MS)
+    this.#smtp?.once('end', () => this.#end())
+    this.#smtp?.quit()
+  }
+
+  #end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    clearTimeout(this.#deadline)
+    this.#smtp?.close()
+    this.#connection?.discard()
+    this.#onOutcome(this.#outcome as Outcome)
   }
 }

@@ -1,5 +1,7 @@
 // What an attempt reads from its request, and what the errors of nodemailer mean. Pure.
 
+import { writtenForms } from '../../../destinations/webhook/secret-settings.ts'
+import { HIDDEN } from '../../../secrets/hidden-url.ts'
 import { RESPONSE_START_BYTES, type ReasonCode, reasonOfError, reasonOfTlsError } from '../../link/outcome.ts'
 import type { SendRequest } from '../http/attempt.ts'
 
@@ -26,22 +28,30 @@ export function headerOf({ headers }: Pick<SendRequest, 'headers'>, name: string
   return at === -1 ? null : (headers[at + 1] as string)
 }
 
-/** The user name and the password; empty without a login. */
-export function credentialsOf(request: Pick<SendRequest, 'headers'>): [user: string, password: string] {
-  const [, encoded = ''] = /^Basic (.*)$/.exec(headerOf(request, 'authorization') ?? '') ?? []
+/** Null without a login. */
+export function credentialsOf(request: Pick<SendRequest, 'headers'>): { user: string; pass: string } | null {
+  const [, encoded] = /^Basic (.*)$/.exec(headerOf(request, 'authorization') ?? '') ?? []
+  if (encoded === undefined) return null
   const text = Buffer.from(encoded, 'base64').toString()
   const at = text.indexOf(':')
-  return at === -1 ? ['', ''] : [text.slice(0, at), text.slice(at + 1)]
+  return at === -1 ? null : { user: text.slice(0, at), pass: text.slice(at + 1) }
 }
 
-export function reasonOfMailError({ code, originalCode, command, response, responseCode, rejectedErrors = [] }: MailError): ReasonCode {
+/** The commands whose refusal is about this email. A refusal of others is about the server, or the login. */
+const ABOUT_THE_EMAIL = new Set(['MAIL FROM', 'RCPT TO', 'DATA'])
+/** The login is missing, which may be changed. */
+const LOGIN_REQUIRED = 530
+
+export function reasonOfMailError(error: MailError): ReasonCode {
+  const { code, originalCode, command, response, responseCode, rejectedErrors = [] } = error
   if (code === 'ETIMEDOUT') return 'timeout'
   if (code === 'EAUTH') return 'mail_login_refused'
   if (command === 'STARTTLS' && response !== undefined) return 'mail_without_tls'
-  if (responseCode !== undefined && responseCode >= 400) {
-    const isTemporary = [responseCode, ...rejectedErrors.map((each) => each.responseCode ?? 0)].some((each) => each < 500)
-    return isTemporary ? 'mail_deferred' : 'mail_refused'
-  }
+  if (responseCode !== undefined && responseCode >= 400)
+    return [error, ...rejectedErrors].every(isPermanent) ? 'mail_refused' : 'mail_deferred'
+  // nodemailer itself refused it: larger than the server accepts, or an address.
+  if (code === 'EMESSAGE') return 'mail_refused'
+  if (code === 'EENVELOPE') return 'mail_invalid'
   if (code === 'ETLS') return 'tls_failure'
   if (code === 'EPROTOCOL') return 'mail_protocol_error'
   if (code === 'ECONNECTION') return 'connection_closed'
@@ -50,14 +60,43 @@ export function reasonOfMailError({ code, originalCode, command, response, respo
   return ofTls === 'tls_failure' && !/^ERR_(?:SSL|TLS)_/.test(originalCode) ? reasonOfError({ code: originalCode }) : ofTls
 }
 
-/** The start of a reply, in the form that every store accepts; null if there is none. */
-export function replyOf(response: string | false | undefined): string | null {
-  if (!response) return null
-  const bytes = Buffer.from(response.replaceAll('\0', '\uFFFD')).subarray(0, RESPONSE_START_BYTES)
+/** Some servers send 5xx with an enhanced code (RFC 3463) that says that the failure is for now (4.x.x) or of the network (x.4.x). */
+function isPermanent({ command, response = '', responseCode = 0 }: MailError): boolean {
+  if (responseCode < 500 || responseCode === LOGIN_REQUIRED || !ABOUT_THE_EMAIL.has(command ?? '')) return false
+  const [, kind, subject] = /^\d{3}[ -](\d)\.(\d{1,3})\.\d{1,3}\b/.exec(response) ?? []
+  return kind !== '4' && subject !== '4'
+}
+
+/** Shorter texts also occur where they are no credentials. */
+const MIN_HIDDEN_LENGTH = 4
+
+/** Returns the function that hides the login in a reply, because viewers can read the start of a response. */
+export function replyHider(credentials: { user: string; pass: string } | null): (reply: string) => string {
+  if (credentials === null) return (reply) => reply
+  const { user, pass } = credentials
+  const logins = [`\0${user}\0${pass}`, `${user}\0${user}\0${pass}`, `${user}:${pass}`].map((text) => Buffer.from(text).toString('base64'))
+  const all = [...logins, ...[pass, user].filter((text) => text.length >= MIN_HIDDEN_LENGTH).flatMap(writtenForms)]
+  // Longest first, because one may contain another.
+  const forms = [...new Set(all)].sort((left, right) => right.length - left.length)
+  return (reply) => forms.reduce((text, form) => text.replaceAll(form, HIDDEN), reply)
+}
+
+/** The start of a reply, in the form that every store accepts; null if there is none. Secrets are hidden before it is cut, which could leave a part of one. */
+export function shownReply(reply: string | false | undefined, hide: (reply: string) => string): string | null {
+  if (!reply) return null
+  const bytes = Buffer.from(hide(reply).replaceAll('\0', '\uFFFD')).subarray(0, RESPONSE_START_BYTES)
   return new TextDecoder().decode(bytes, { stream: true })
 }
 
-/** The replies about recipients that were refused while others got the email; null if there are none. */
-export function refusedRecipients(errors: readonly MailError[]): string | null {
-  return errors.length === 0 ? null : replyOf(`Refused recipients:\n${errors.map(({ response }) => response ?? 'no reply').join('\n')}`)
+/** The replies about recipients that do not get the email, although others do; undefined if there are none. */
+export function refusedRecipients(errors: readonly MailError[]): string | undefined {
+  const listed = (title: string, some: readonly MailError[]): string[] =>
+    some.length === 0 ? [] : [title, ...some.map(({ response }) => response ?? 'no reply')]
+  const refused = errors.filter(isPermanent)
+  const deferred = errors.filter((error) => !isPermanent(error))
+  const lines = [
+    ...listed('Refused recipients:', refused),
+    ...listed('Deferred recipients, to whom the email is not sent again:', deferred),
+  ]
+  return lines.length === 0 ? undefined : lines.join('\n')
 }

@@ -4,6 +4,12 @@ import type { WebhookDestination } from '../../../model/configuration.ts'
 import type { OutgoingRequest, Prepared, RequestAbout } from '../../port/kind.ts'
 import { isMailUrl } from './mail-server.ts'
 
+/**
+ * How long a mail server may take, after the timeout of the destination, to confirm an email that was sent. Some check it for viruses first. The order
+ * of a destination relies on no attempt taking longer.
+ */
+export const EMAIL_CONFIRMATION_MS = 60_000
+
 export function sendsEmail({ urls }: Pick<WebhookDestination, 'urls'>): boolean {
   return isMailUrl(urls[0] as string)
 }

@@ -9,6 +9,7 @@ const FIELDS = ['from', 'to', 'subject', 'text'] as const
 
 export function emailProblem(settings: Partial<WebhookDestination>): SettingsProblem | null {
   const { urls = [], request = null, batch = { size: 1 }, auth = null, headers = {}, sharedSecret = null, signingSecrets = [] } = settings
+  const { secrets = {} } = settings
   if (!urls.some(isMailUrl)) return null
   const at = (field: string, problem: string): SettingsProblem => ({ field, problem })
   if (!urls.every(isMailUrl)) return at('urls', 'must all be mail servers if one of them is; create another destination for the others')
@@ -20,13 +21,18 @@ export function emailProblem(settings: Partial<WebhookDestination>): SettingsPro
   if (request.format !== 'json') return at('request.format', 'must be json for emails')
   if (request.path !== '') return at('request.path', 'must be empty for emails')
   if (auth !== null && auth.type !== 'basic') return at('auth.type', 'must be basic for mail servers')
+  const empty = (['username', 'password'] as const).find((name) => auth?.[name] === '')
+  if (empty !== undefined)
+    return at(`auth.${empty}`, 'must not be empty for mail servers; set auth to null if the mail server needs no login')
   const useless = Object.entries({
     headers: Object.keys(headers).length,
     'request.headers': Object.keys(request.headers).length,
     sharedSecret: sharedSecret === null ? 0 : 1,
     signingSecrets: signingSecrets.length,
+    // Emails are read by people and stored in mailboxes.
+    secrets: Object.keys(secrets).length,
   }).find(([, count]) => count > 0)
-  return useless === undefined ? null : at(useless[0], 'has no effect on emails; remove it')
+  return useless === undefined ? null : at(useless[0], 'has no place in emails; remove it')
 }
 
 function bodyOf(body: unknown): JsonObject {

@@ -5,6 +5,7 @@
 // A claim whose answer was lost may have been committed. Before the next one, the rows that this node holds only in the database are released: they
 // must be claimed again before later messages of their keys.
 
+import { longestAttemptMs } from '../../../destinations/kinds.ts'
 import type { OrderKey } from '../../../model/order/order-key.ts'
 import { partitionOf } from '../../../model/order/order-key.ts'
 import { keysOf, splitWaiting } from '../../delivery/ordered-shipments.ts'
@@ -279,9 +280,10 @@ export class OrderedClaiming {
       this.#partitions.claimable,
     ])
     if (rows.some(({ alive }) => !alive)) throw new StoreUnavailable('this node was declared dead')
-    const timeoutMs = this.#context.configuration().destinations.get(destinationId)?.timeoutMs ?? 0
-    const waits = rows.map(({ startedForMs }) => startedForMs + timeoutMs).filter((waitMs) => waitMs > 0)
-    const parts = rows.filter(({ startedForMs }) => startedForMs + timeoutMs <= 0).map(({ part }) => part)
+    const found = this.#context.configuration().destinations.get(destinationId)
+    const limitMs = found === undefined ? 0 : longestAttemptMs(found)
+    const waits = rows.map(({ startedForMs }) => startedForMs + limitMs).filter((waitMs) => waitMs > 0)
+    const parts = rows.filter(({ startedForMs }) => startedForMs + limitMs <= 0).map(({ part }) => part)
     const afterWait = waits.length === 0 ? null : nowMs + Math.min(...waits)
     if (parts.length === 0) return { claimed: [], more: false, nextHeadAtMs: afterWait }
     const taking = new Taking(maxBytes)
