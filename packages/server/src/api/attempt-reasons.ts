@@ -79,6 +79,19 @@ export const REASONS = {
 
 export type ReasonCode = keyof typeof REASONS
 
+/** Returns 503 for `http_503`, and null if the reason is not an HTTP status. */
+export function statusOfReason(reason: string | null): number | null {
+  const [, status] = /^http_(\d{3})$/.exec(reason ?? '') ?? []
+  return status === undefined ? null : Number(status)
+}
+
+/** The usual sentence of a reason, which quotes nothing; null if the reason is not one of an attempt. */
+export function usualSentence(reason: string): string | null {
+  const status = statusOfReason(reason)
+  if (status !== null) return describeStatus(status)
+  return Object.hasOwn(REASONS, reason) ? REASONS[reason as ReasonCode][1] : null
+}
+
 export function describeStatus(status: number): string {
   const name = STATUS_CODES[status]
   const answered = `The receiver answered ${status}${name === undefined ? '' : ` ${name}`}`

@@ -5,6 +5,7 @@ import type { JsonObject } from '@switchyard/protocol'
 import { kindOf } from '../destinations/kinds.ts'
 import type { RequestAbout, RequestBuilder } from '../destinations/port/kind.ts'
 import type { ArchiveAnswer, ArchiveRequest } from '../destinations/warehouse/archive-page.ts'
+import { servedSources } from '../model/served-sources.ts'
 import { outboundBytes } from '../outbound/merged-size.ts'
 import { sharedTrace } from '../outbound/trace-context.ts'
 import type {
@@ -156,16 +157,25 @@ export class Delivery {
       })
       this.#removedLanes.add(stopped)
     }
+    const served = servedSources({ destinations })
     for (const [id, destination] of destinations) {
+      const sourceIds = served.get(id) as ReadonlySet<string>
       const lane = this.#lanes.get(id)
       if (lane === undefined) {
-        const added = new Lane(destination, this.#deps)
+        const added = new Lane(destination, this.#deps, sourceIds)
         this.#lanes.set(id, added)
         added.pump()
-      } else if (lane.destination !== destination) {
-        lane.update(destination)
+        continue
       }
+      // Also if only another destination has changed, whose dead letters it gets.
+      lane.health.serve(sourceIds)
+      if (lane.destination !== destination) lane.update(destination)
     }
+  }
+
+  /** Forgets what quotes messages that were accepted before this wall time, because they are no longer stored. */
+  forgetBefore(atMs: number): void {
+    for (const { health } of this.#lanes.values()) health.forgetBefore(atMs)
   }
 
   /** Loads everything that waits for a warehouse, without waiting until it is due. */
@@ -204,7 +214,7 @@ export class Delivery {
       },
       dropMessages: (isDeleted) => {
         for (const lane of lanes.values()) {
-          lane.health.forgetResponses(clock.wallMs())
+          lane.health.messagesDeleted(clock.wallMs())
           lane.waiting.dropMessages(isDeleted)
         }
       },

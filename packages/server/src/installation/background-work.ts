@@ -10,6 +10,7 @@ import type { Log } from '../logging/log.ts'
 import { ArchiveFeed } from '../replaying/archive-feed.ts'
 import { ReplayRunner } from '../replaying/replay-runner.ts'
 import { routeMessages } from '../routing/route-messages.ts'
+import { retentionLines } from '../store/history/retention.ts'
 import { INTEGRATION_STATE } from '../store/port/integration-state.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { PackageInstaller } from './install-integrations.ts'
@@ -70,6 +71,7 @@ export function createBackgroundWork(
       log.warn({ destinationId, problems }, 'the upkeep of a warehouse has ended, and has found problems'),
   })
   const dropExpired = (): void => {
+    delivery.forgetBefore(retentionLines(clock.wallMs(), config.retentionDays, null).messagesMs)
     const dropped = [store.dropExpired(), store.documents.drop(INTEGRATION_STATE, { beforeMs: clock.wallMs() })]
     for (const each of dropped) each.catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
   }

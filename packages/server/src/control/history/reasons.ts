@@ -1,7 +1,9 @@
 // The reasons why a delivery failed, expired or was cancelled, as sentences. The reasons of failed attempts are in api/attempt-reasons.ts;
 // here are the reasons that end a delivery without an attempt.
 
-import { describeStatus, REASONS } from '../../api/attempt-reasons.ts'
+import { usualSentence } from '../../api/attempt-reasons.ts'
+
+export { statusOfReason } from '../../api/attempt-reasons.ts'
 
 export const WITHOUT_ATTEMPT: Readonly<Record<string, string>> = {
   retry_window_over: 'The retry window ended before the message was delivered.',
@@ -12,20 +14,9 @@ export const WITHOUT_ATTEMPT: Readonly<Record<string, string>> = {
   message_unreadable: 'The stored message is damaged and cannot be read.',
 }
 
-/** Returns 503 for `http_503`, and null if the reason is not an HTTP status. */
-export function statusOfReason(reason: string | null): number | null {
-  const [, status] = /^http_(\d{3})$/.exec(reason ?? '') ?? []
-  return status === undefined ? null : Number(status)
-}
-
 export function reasonSentence(reason: string | null): string {
   if (reason === null) return 'No reason was recorded.'
-  const status = statusOfReason(reason)
-  if (status !== null) return describeStatus(status)
-  const known: Readonly<Record<string, readonly [unknown, string]>> = REASONS
   return (
-    (Object.hasOwn(known, reason) ? known[reason]?.[1] : undefined) ??
-    (Object.hasOwn(WITHOUT_ATTEMPT, reason) ? WITHOUT_ATTEMPT[reason] : undefined) ??
-    `Unknown reason: ${reason}.`
+    usualSentence(reason) ?? (Object.hasOwn(WITHOUT_ATTEMPT, reason) ? WITHOUT_ATTEMPT[reason] : undefined) ?? `Unknown reason: ${reason}.`
   )
 }

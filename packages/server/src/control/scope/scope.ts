@@ -1,6 +1,7 @@
 // The sources that a caller is limited to, and what of the configuration exists for it. Everything else in this folder asks here, so that what
 // belongs to which sources is decided once. Pure functions of the configuration.
 
+import { servedSources } from '../../model/served-sources.ts'
 import { type Configuration, type Destination, type StoredPlan, SYSTEM_SOURCE } from '../../store/store.ts'
 
 export interface Scope {
@@ -66,25 +67,4 @@ function limitedConfiguration(
 
 function only<T>(things: ReadonlyMap<string, T>, isIn: (thing: T) => boolean): ReadonlyMap<string, T> {
   return new Map([...things].filter(([, thing]) => isIn(thing)))
-}
-
-const served = new WeakMap<Configuration['destinations'], ReadonlyMap<string, ReadonlySet<string>>>()
-
-/**
- * The sources whose messages a destination gets: those that it is attached to, and those of the destinations whose dead letters it gets, directly
- * or through others. Whoever changes its URL reads messages of all of them.
- */
-export function servedSources({ destinations }: Pick<Configuration, 'destinations'>): ReadonlyMap<string, ReadonlySet<string>> {
-  const known = served.get(destinations)
-  if (known !== undefined) return known
-  const sources = new Map([...destinations].map(([id, { sourceIds }]) => [id, new Set(sourceIds)]))
-  for (const { id, sourceIds, deadLetter } of destinations.values()) {
-    const seen = new Set([id])
-    for (let next = deadLetter; next !== null && !seen.has(next); next = destinations.get(next)?.deadLetter ?? null) {
-      seen.add(next)
-      for (const sourceId of sourceIds) sources.get(next)?.add(sourceId)
-    }
-  }
-  served.set(destinations, sources)
-  return sources
 }

@@ -1,7 +1,10 @@
 // The recent health of a destination: the last attempts per URL, in a ring buffer, from which rates and percentiles are computed on
-// request. In memory only; the attempts themselves are in the store.
+// request. In memory only; the attempts themselves are in the store. Errors and responses may quote messages, so they are kept only while every source of these
+// messages is served by the destination, and no longer than the messages.
 
+import { usualSentence } from '../../api/attempt-reasons.ts'
 import { isOwnFault, isRefusedUnasked } from '../link/outcome.ts'
+import type { Member } from '../shipments/member.ts'
 import type { UnitOutcome } from '../shipments/part-record.ts'
 
 const KEPT = 512
@@ -33,9 +36,18 @@ export interface Failure {
 export interface FrequentFailure extends Failure {
   /** The number of recent attempts that failed with this reason. */
   attempts: number
-  /** The start of the last response with this reason; null if there was none, or if it may contain what was deleted since. */
+  /** The start of the last response with this reason; null if there was none, or if it is not kept. */
   responseStart: string | null
 }
+
+interface Kept extends Failure {
+  responseStart: string | null
+  /** When the oldest message that the texts may quote was accepted, in wall time; null if they quote none. */
+  receivedAtMs: number | null
+}
+
+/** The messages of a request, which its outcome may quote. */
+type Quoted = readonly Pick<Member, 'sourceId' | 'receivedAtMs'>[]
 
 /** Distinct reasons of one destination. There are rarely more than ten. */
 const MAX_REASONS = 255
@@ -70,31 +82,40 @@ class Ring {
 
 export class Health {
   /** Of the latest attempt; null if it succeeded. */
-  failure: Failure | null = null
+  #latest: Kept | null = null
   readonly #rings = new Map<string, Ring>()
   /** The wall time of the last deletion of messages. What was sent before may contain them. */
   #deletedAtMs = 0
   /** The last failure with each reason. */
-  readonly #reasons: Omit<FrequentFailure, 'attempts'>[] = []
+  readonly #reasons: Kept[] = []
+  #sourceIds: ReadonlySet<string>
   /** The average duration of successful requests, the latest ones most. */
   #averageMs = Number.POSITIVE_INFINITY
+
+  constructor(sourceIds: ReadonlySet<string>) {
+    this.#sourceIds = sourceIds
+  }
 
   get isQuick(): boolean {
     return this.#averageMs < QUICK_MS
   }
 
+  /** Why the latest attempt failed; null if it succeeded. */
+  get failure(): Failure | null {
+    return this.#latest === null ? null : { reason: this.#latest.reason, error: this.#latest.error }
+  }
+
   /** Adds the results of a request to URLs that are among the targets. Returns whether they say anything about the receiver. */
-  judge(results: readonly UnitOutcome[], targets: readonly string[]): boolean {
+  judge(results: readonly UnitOutcome[], targets: readonly string[], messages: Quoted): boolean {
     let judged = false
     for (const { url, outcome, startedAtMs } of results) {
       // The result of a URL that has been replaced says nothing about the new URLs.
       if (isOwnFault(outcome) || !targets.includes(url)) continue
       judged ||= !isRefusedUnasked(outcome)
       const { totalMs } = outcome.timings
-      const { reason, error } = outcome
       const isOk = outcome.verdict === 'success'
-      this.failure = reason === null || error === null ? null : { reason, error }
-      const why = this.failure === null ? 0 : this.#remember(this.failure, startedAtMs > this.#deletedAtMs ? outcome.responseStart : null)
+      this.#latest = this.#keptOf(outcome, startedAtMs, messages)
+      const why = this.#latest === null ? 0 : this.#remember(this.#latest)
       this.attempted(url, isOk, isOk || outcome.status !== null ? totalMs : null, why)
       if (outcome.verdict !== 'success') continue
       this.#averageMs = this.#averageMs === Number.POSITIVE_INFINITY ? totalMs : this.#averageMs + LATEST * (totalMs - this.#averageMs)
@@ -102,11 +123,21 @@ export class Health {
     return judged
   }
 
+  #keptOf({ reason, error, responseStart }: UnitOutcome['outcome'], startedAtMs: number, messages: Quoted): Kept | null {
+    if (reason === null || error === null) return null
+    let receivedAtMs = Number.POSITIVE_INFINITY
+    for (const message of messages) receivedAtMs = Math.min(receivedAtMs, message.receivedAtMs)
+    const kept = { reason, error, responseStart: responseStart?.slice(0, RESPONSE_CHARACTERS) ?? null, receivedAtMs }
+    // Messages of a source that the destination no longer serves may still be pending.
+    const mayQuote = startedAtMs > this.#deletedAtMs && messages.every(({ sourceId }) => this.#sourceIds.has(sourceId))
+    return mayQuote ? kept : withoutTexts(kept)
+  }
+
   /** Returns the place of its reason, from 1. */
-  #remember({ reason, error }: Failure, response: string | null): number {
-    const found = this.#reasons.findIndex((each) => each.reason === reason)
+  #remember(kept: Kept): number {
+    const found = this.#reasons.findIndex((each) => each.reason === kept.reason)
     const at = found === -1 ? Math.min(this.#reasons.length, MAX_REASONS - 1) : found
-    this.#reasons[at] = { reason, error, responseStart: response === null ? null : response.slice(0, RESPONSE_CHARACTERS) }
+    this.#reasons[at] = kept
     return at + 1
   }
 
@@ -118,13 +149,32 @@ export class Health {
     let most = 0
     for (let at = 1; at <= this.#reasons.length; at++) if (most === 0 || (counts[at] as number) > (counts[most] as number)) most = at
     const attempts = counts[most] as number
-    return attempts === 0 ? null : { ...(this.#reasons[most - 1] as Omit<FrequentFailure, 'attempts'>), attempts }
+    if (attempts === 0) return null
+    const { reason, error, responseStart } = this.#reasons[most - 1] as Kept
+    return { reason, error, responseStart, attempts }
   }
 
-  /** A deletion reaches responses too, because receivers may repeat what they were sent. */
-  forgetResponses(atMs: number): void {
+  /** Messages were deleted. Errors and responses may repeat them, also those of requests that were started before. */
+  messagesDeleted(atMs: number): void {
     this.#deletedAtMs = atMs
-    for (const each of this.#reasons) each.responseStart = null
+    this.#forgetTexts(() => true)
+  }
+
+  /** Messages that were accepted before this wall time are no longer kept. */
+  forgetBefore(atMs: number): void {
+    this.#forgetTexts(({ receivedAtMs }) => receivedAtMs !== null && receivedAtMs < atMs)
+  }
+
+  /** The sources that the destination serves now. Who may see all of these may not see the messages of others. */
+  serve(sourceIds: ReadonlySet<string>): void {
+    const before = this.#sourceIds
+    this.#sourceIds = sourceIds
+    for (const id of before) if (!sourceIds.has(id)) return this.#forgetTexts(() => true)
+  }
+
+  #forgetTexts(isGone: (kept: Kept) => boolean): void {
+    for (const [at, kept] of this.#reasons.entries()) if (isGone(kept)) this.#reasons[at] = withoutTexts(kept)
+    if (this.#latest !== null && isGone(this.#latest)) this.#latest = withoutTexts(this.#latest)
   }
 
   /** `answeredMs` is null without an answer; `reason` is the place of the reason of a failure. */
@@ -149,6 +199,10 @@ export class Health {
   all(): HealthSummary {
     return summary([...this.#rings.values()])
   }
+}
+
+function withoutTexts({ reason }: Failure): Kept {
+  return { reason, error: usualSentence(reason) ?? 'The attempt failed.', responseStart: null, receivedAtMs: null }
 }
 
 function summary(rings: readonly (Ring | undefined)[]): HealthSummary {

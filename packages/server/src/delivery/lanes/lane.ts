@@ -45,7 +45,7 @@ const LONGEST_RETRY_MS = 30 * 86_400_000
 
 export class Lane implements SlotUser {
   destination: Destination
-  readonly health = new Health()
+  readonly health: Health
   readonly waiting: Waiting
   readonly #deps: LaneDeps
   readonly #gate: Gate
@@ -58,8 +58,10 @@ export class Lane implements SlotUser {
   /** Resolve the promises returned by stop(). */
   #onStopped: (() => void)[] = []
 
-  constructor(destination: Destination, deps: LaneDeps) {
+  /** `sourceIds`: the sources that the destination serves. */
+  constructor(destination: Destination, deps: LaneDeps, sourceIds: ReadonlySet<string>) {
     this.destination = destination
+    this.health = new Health(sourceIds)
     this.#deps = deps
     const current = (): Destination => this.destination
     this.#gate = new Gate({ ...deps, destination: current, onBlocked: () => this.waiting.releaseUnstarted() })
@@ -276,9 +278,9 @@ export class Lane implements SlotUser {
 
   /** Applies the outcome to the health and the breaker of the destination. */
   #judgeReceiver(flight: Flight): void {
-    const { results, delivered } = flight
+    const { results, delivered, unit } = flight
     const { destination } = this
-    const judged = this.health.judge(results, kindOf(destination).targets(destination))
+    const judged = this.health.judge(results, kindOf(destination).targets(destination), unit.members)
     emitAttempts(this.#deps.events, destination, flight)
     // If one URL accepted the message early, the breaker was informed then.
     if (delivered) return

@@ -8,7 +8,7 @@ import type { Work } from '../link/work.ts'
 import { Memory } from '../recording/memory.ts'
 import { StoreState } from '../recording/store-state.ts'
 import type { Senders } from '../supervision/senders.ts'
-import { Lane } from './lane.ts'
+import { Lane, type LaneDeps } from './lane.ts'
 import { Slots } from './slots.ts'
 import { Slowdown } from './slowdown.ts'
 
@@ -129,7 +129,7 @@ test('after a message that cannot be sent, the lane still measures whether inges
   let claims = 0
   const claimOrdered = async () => ({ shipments: [], more: false, nextHeadAtMs: null })
   const store = { claim: async () => claimOf(++claims), claimOrdered, settle: async () => {}, release: () => {}, share: () => 1 }
-  const lane = new Lane(webhookOf({ id: 'dst', maxInFlight: 1 }), {
+  const deps: LaneDeps = {
     store: store as unknown as DeliveryStore,
     senders: { of: () => ({ start: (work: Work) => void started.push(work) }) } as unknown as Senders,
     slots: new Slots(10),
@@ -146,7 +146,8 @@ test('after a message that cannot be sent, the lane still measures whether inges
     },
     storeState: new StoreState(() => {}),
     holdOf: () => null,
-  })
+  }
+  const lane = new Lane(webhookOf({ id: 'dst', maxInFlight: 1 }), deps, new Set(['src']))
   const next = async (): Promise<Work> => {
     while (started.length === 0) await new Promise((resolve) => setImmediate(resolve))
     return started.shift() as Work
