@@ -246,7 +246,6 @@ function find({ store }: ControlParts, id: string | undefined): Destination {
 
 function allHealthRoute({ store, clock, delivery }: ControlParts): Route {
   return route('GET', '/destinations/health', {
-    compressed: true,
     summary: 'Retrieve the health of all destinations',
     description: 'Destinations that also serve sources outside of your access are left out.',
     access: { role: 'viewer', sources: 'limited' },

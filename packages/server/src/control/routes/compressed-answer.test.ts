@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { JsonSchema } from '../../api/schema.ts'
 import { controlRoutes } from '../control.ts'
 import { startControl } from '../fixtures/start-control.ts'
 
@@ -31,8 +32,32 @@ test('responses with settings, write keys or tokens are never compressed', async
   const compressed = controlRoutes(deps).filter((route) => route.compressed)
   assert.deepEqual(compressed.map(({ method, path }) => `${method} ${path}`).sort(), [
     'GET /catalog',
-    'GET /destinations/health',
     'GET /destinations/summary',
     'GET /ledger',
   ])
+  // Where a new field may be text that somebody else can choose, such as an error or a response that quotes a message, the route must not be compressed.
+  const texts = compressed.map(({ path, answer }) => [path, answer === undefined ? [] : textsOf(answer.toJsonSchema())] as const)
+  assert.deepEqual(Object.fromEntries(texts), {
+    // Of the installed package.
+    '/catalog': ['data.description', 'data.keywords', 'data.name', 'data.needs', 'data.problem', 'data.slug', 'data.title', 'hint', 'next'],
+    // Names are chosen by editors, who see all of the response.
+    '/destinations/summary': ['data.id', 'data.name', 'data.sourceIds', 'next'],
+    '/ledger': ['data.destinationId', 'next'],
+  })
 })
+
+/** The fields of a schema that may have any text, or any value. */
+function textsOf(schema: JsonSchema, path = ''): string[] {
+  const { type, enum: values, format, properties, items, anyOf, additionalProperties } = schema as Record<string, JsonSchema | undefined>
+  if (values !== undefined || format !== undefined) return []
+  if (properties !== undefined)
+    return Object.entries(properties)
+      .flatMap(([name, field]) => textsOf(field as JsonSchema, path === '' ? name : `${path}.${name}`))
+      .sort()
+  if (items !== undefined) return textsOf(items, path)
+  if (anyOf !== undefined) return (anyOf as unknown as JsonSchema[]).flatMap((each) => textsOf(each, path))
+  const types: readonly unknown[] = [type].flat()
+  const isKnown =
+    types.length > 0 && types.every((each) => each === 'integer' || each === 'number' || each === 'boolean' || each === 'null')
+  return isKnown && additionalProperties === undefined ? [] : [path]
+}
