@@ -151,6 +151,6 @@ test('the destinations in the guide can be created', async (t) => {
   const guide = readFileSync(join(import.meta.dirname, '../../../../../docs/guide/alerts.md'), 'utf8')
   const examples = [...guide.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text as string) as { urls?: string[] })
   const destinations = examples.filter(({ urls }) => urls !== undefined)
-  assert.equal(destinations.length, 3)
+  assert.equal(destinations.length, 4)
   for (const body of destinations) assert.equal((await call('POST', '/api/destinations', body)).status, 201)
 })

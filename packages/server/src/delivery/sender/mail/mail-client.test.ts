@@ -1,6 +1,7 @@
 // Emails are sent over real connections to a mail server that this test runs.
 
 import assert from 'node:assert/strict'
+import os from 'node:os'
 import { suite, type TestContext, test } from 'node:test'
 import { anywhere, assertFailed, PARTIAL_READ_MS, SHORT_MS } from '../../fixtures/attempts.ts'
 import { createCertificate } from '../../fixtures/certificates.ts'
@@ -9,6 +10,7 @@ import type { Outcome } from '../../link/outcome.ts'
 import { basicCredentials } from '../authorizing/token-source.ts'
 import { createAddressGuard } from '../http/address-guard.ts'
 import type { SendRequest } from '../http/attempt.ts'
+import { TlsIdentity } from '../http/connections.ts'
 import { emailOf } from './email.ts'
 import { MAX_RECEIVED_BYTES } from './limited-connection.ts'
 import { createMailClient, type MailClientOptions } from './mail-client.ts'
@@ -176,6 +178,7 @@ suite('emails', () => {
   })
 
   test('the name of the host is not sent', async (t) => {
+    t.mock.method(os, 'hostname', () => 'host.example.com')
     const server = await startMailServer(t)
     await send(t, server)
     assert.deepEqual(
@@ -297,6 +300,17 @@ suite('emails', () => {
     const url = `smtp://mail.example.com:${server.port}`
     assertFailed(await send(t, server, { ...byName, request: { url } }), 'permanent', 'address_refused')
     assert.deepEqual(server.commands, [])
+  })
+
+  test('a bug is not reported as a failure of the connection', async (t) => {
+    const server = await startMailServer(t)
+    class Broken extends TlsIdentity {
+      override secureContext(): never {
+        throw new TypeError('a bug')
+      }
+    }
+    const tls = new Broken({ certificate: null, privateKey: null, ca: null })
+    assertFailed(await send(t, server, { request: { tls } }), 'temporary', 'internal_error')
   })
 
   test('nothing listens', async (t) => {

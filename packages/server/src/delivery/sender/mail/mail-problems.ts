@@ -18,9 +18,11 @@ export interface MailError {
   rejectedErrors?: readonly MailError[] | undefined
 }
 
-/** All errors of nodemailer have a code, and so have those of the socket. */
+/** The codes of nodemailer for what a server or the network can cause. It has others for wrong calls, which are bugs. */
+const MAIL_ERRORS = new Set(['EAUTH', 'ECONNECTION', 'EENVELOPE', 'EMESSAGE', 'EPROTOCOL', 'ESOCKET', 'ETIMEDOUT', 'ETLS'])
+
 export function isMailError(error: unknown): error is MailError {
-  return error instanceof Error && typeof (error as MailError).code === 'string' && !(error instanceof TypeError)
+  return error instanceof Error && MAIL_ERRORS.has((error as MailError).code ?? '')
 }
 
 export function headerOf({ headers }: Pick<SendRequest, 'headers'>, name: string): string | null {
