@@ -8,6 +8,21 @@ import { IS_LONG } from '../system/long-tests.ts'
 import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './browser.ts'
 import { end, type Scene, startScene, TABS } from './scene.ts'
 
+/** Focuses one element after the other, and returns those whose outline reaches out of a box that cuts it off. */
+const CUT_RINGS = `[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')].flatMap((element) => {
+  element.focus({ focusVisible: true, preventScroll: true })
+  const style = getComputedStyle(element)
+  const out = parseFloat(style.outlineWidth) + parseFloat(style.outlineOffset)
+  if (document.activeElement !== element || style.outlineStyle === 'none' || out <= 0) return []
+  let box = element.parentElement
+  while (box !== document.body && getComputedStyle(box).overflowX === 'visible' && getComputedStyle(box).overflowY === 'visible') box = box.parentElement
+  if (box === document.body) return []
+  const [own, edge] = [element.getBoundingClientRect(), box.getBoundingClientRect()]
+  const isCut = own.left - out < edge.left - 0.5 || own.right + out > edge.right + 0.5 || own.top - out < edge.top - 0.5 || own.bottom + out > edge.bottom + 0.5
+  const isScrolledAway = own.bottom < edge.top || own.top > edge.bottom || own.right < edge.left || own.left > edge.right
+  return isCut && !isScrolledAway ? [element.tagName + ' ' + (element.getAttribute('aria-label') ?? element.textContent).slice(0, 40) + ' in ' + box.className] : []
+})`
+
 let browser: TestBrowser
 let full: Scene
 let empty: Scene
@@ -100,6 +115,14 @@ suite('views', { concurrency: 2 }, () => {
       await tab.look(WIDE, theme)
       // axe-core reads the styles of cards that were never laid out: a transition of colours would begin then, with the colours of the other theme.
       assert.deepEqual(await tab.accessibility(), [], theme)
+    }
+  })
+
+  test('the ring of the focus keeps its sides: no box cuts it off', async () => {
+    await using tab = await browser.open(full.service)
+    for (const path of ['/', '/destinations/:id', '/deliveries', '/messages', '/plans', '/live']) {
+      await tab.go(full.views[path] as string)
+      assert.deepEqual(await tab.page.evaluate<string[]>(CUT_RINGS), [], path)
     }
   })
 

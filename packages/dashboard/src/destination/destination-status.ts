@@ -96,11 +96,16 @@ export function failingText({ openSince, failure }: Pick<StatusHealth, 'openSinc
 
 function degradedText(success: number, failure: StatusHealth['mostFrequentFailure']): string {
   if (failure === null) return `${share(success)} of recent attempts succeeded.`
-  const text = (failure.responseStart ?? '').replaceAll(/\s+/g, ' ').trim()
-  const start = text.length > RESPONSE_CHARACTERS ? `${text.slice(0, RESPONSE_CHARACTERS)}…` : text
-  const response = text === '' ? '' : ` The response began with “${start}”.`
+  const response = responseText(failure.responseStart)
   const count = plural(failure.attempts, 'recent attempt')
-  return `${failure.error}${response} ${count} failed like this; ${share(success)} of all succeeded.`
+  return `${[failure.error, response].filter(Boolean).join(' ')} ${count} failed like this; ${share(success)} of all succeeded.`
+}
+
+/** Empty without a response. */
+export function responseText(responseStart: string | null): string {
+  const text = (responseStart ?? '').replaceAll(/\s+/g, ' ').trim()
+  const start = text.length > RESPONSE_CHARACTERS ? `${text.slice(0, RESPONSE_CHARACTERS)}…` : text
+  return text === '' ? '' : `The response began with “${start}”.`
 }
 
 function status(name: StatusName, summary: string): Status {

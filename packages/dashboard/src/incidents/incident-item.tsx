@@ -2,8 +2,10 @@
 
 import { Anchor, Box, Group, Stack, Text } from '@mantine/core'
 import { Link, useLocation } from 'wouter'
+import { useApi } from '../api/queries.ts'
 import { Sparkline } from '../components/sparkline.tsx'
 import { LongStrong, LongText, SmallNote, SmallTag, Time, ViewLink } from '../components/styled.tsx'
+import { responseText } from '../destination/destination-status.ts'
 import { useRunnable } from '../session/session.tsx'
 import { exactCount, withUnbrokenUnits } from '../text/format.ts'
 import { IncidentActions } from './incident-actions.tsx'
@@ -19,6 +21,7 @@ export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirs
   const { color, word } = SEVERITY_LOOKS[severity]
   const linkText = causeLinkText(link)
   const [location] = useLocation()
+  const response = useResponse(incident)
   return (
     <Box
       component="li"
@@ -43,6 +46,7 @@ export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirs
               {muted && <SmallTag color="gray">muted</SmallTag>}
             </Group>
             {cause !== null && <LongStrong>{withUnbrokenUnits(runnable(cause))}</LongStrong>}
+            {response !== '' && <LongText>{response}</LongText>}
             <LongText>{withUnbrokenUnits(runnable(message))}</LongText>
             {acknowledged !== null && (
               <SmallNote style={{ overflowWrap: 'anywhere' }}>
@@ -77,6 +81,14 @@ export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirs
       </Stack>
     </Box>
   )
+}
+
+/** How the response of the receiver began, if its cause is a response. An incident does not contain it, because it may contain data of users. */
+function useResponse({ subject, cause, state }: Incident): string {
+  const isAsked = subject.kind === 'destination' && cause !== null && state !== 'closed'
+  const health = useApi('GET /api/destinations/health', { everyMs: 10_000, enabled: isAsked })
+  const failure = isAsked ? health.data?.data.find(({ destinationId }) => destinationId === subject.id)?.mostFrequentFailure : null
+  return failure?.error === cause ? responseText(failure.responseStart) : ''
 }
 
 function Measure({ measure: { label, value, readings }, color }: { measure: NonNullable<Incident['measure']>; color: string }) {

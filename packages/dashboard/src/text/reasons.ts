@@ -77,7 +77,7 @@ const STATUS_ADVICE: Readonly<Record<number, string>> = {
   429: 'The receiver limits the rate of requests. Lower the number of concurrent requests in the settings of the destination.',
 }
 
-const READ_RESPONSE = 'The response may say why: its start is shown with the attempt.'
+const READ_RESPONSE = 'The response may say what to correct.'
 
 /** Returns what a reason code means, in a sentence. */
 export function reasonSentence(code: string): string {
@@ -94,7 +94,7 @@ export function reasonAdvice(code: string, adviceOf: (status: number) => string 
   if (status === null) return own(ADVICE, code) ?? ''
   const known = adviceOf(status)
   if (known !== undefined) return known
-  if (status >= 500) return 'Check the log of the receiver, and the start of its response, which is shown with the attempt.'
+  if (status >= 500) return 'Check the log of the receiver. The response may say more.'
   if (status >= 300 && status < 400) return 'Set the URL of the destination to the target of the redirect.'
   return READ_RESPONSE
 }

@@ -2,7 +2,7 @@
 // plan, and the last messages.
 
 import { Card, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
-import { lazy, type ReactNode, Suspense } from 'react'
+import { Fragment, lazy, type ReactNode, Suspense } from 'react'
 import type { Answer } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
 import { Facts, Loaded, Loading, Page, ResourcePage, Section } from '../../components/page.tsx'
@@ -74,13 +74,31 @@ function EventDetails({ event }: { event: EventDetail }) {
   )
 }
 
+const LONG_NAME = 24
+
 const PROPERTY_COLUMNS: readonly Column<Property>[] = [
-  { label: 'Property', cell: ({ path }) => <LongCode>{path}</LongCode> },
+  { label: 'Property', cell: ({ path }) => <PropertyPath path={path} /> },
   { label: 'Types', cell: ({ types }) => typesText(types) },
   { label: 'Present in', isNumber: true, cell: ({ presence }) => shareText(presence) },
   { label: 'Sample values', cell: ({ samples }) => <Samples samples={samples} /> },
   { label: 'Last seen', isShort: true, cell: ({ lastSeen }) => <Time at={lastSeen} relative /> },
 ]
+
+/** Breaks between the names in it: in a name only if it is very long. */
+function PropertyPath({ path }: { path: string }) {
+  const names = path.split(/(?<=\.)/)
+  const isLong = names.some((name) => name.length > LONG_NAME)
+  return (
+    <Code style={{ overflowWrap: isLong ? 'anywhere' : 'break-word' }}>
+      {names.map((name, at) => (
+        <Fragment key={at}>
+          {at > 0 && <wbr />}
+          {name}
+        </Fragment>
+      ))}
+    </Code>
+  )
+}
 
 function Samples({ samples }: { samples: readonly string[] }) {
   if (samples.length === 0) return <Note span>–</Note>

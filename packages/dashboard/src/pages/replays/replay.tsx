@@ -18,11 +18,11 @@ import { usePathPart } from '../../url/url-state.ts'
 import { JobBar } from './job-bar.tsx'
 import {
   canStillChange,
-  donePercent,
   hasEnded,
   isRate,
   JOB_STATE_COLORS,
   MAX_RATE,
+  outcomeSentence,
   rateText,
   remainingMs,
   SKIP_REASONS,
@@ -130,7 +130,7 @@ function JobDetails({ job }: { job: Job }) {
 }
 
 function Progress({ job }: { job: Job }) {
-  const { state, done, total, outcomes, destinationId, createdAt } = job
+  const { state, outcomes, destinationId, createdAt } = job
   const left = remainingMs(job)
   const lost = outcomes.failed > 0 ? 'failed' : outcomes.expired > 0 ? 'expired' : null
   return (
@@ -138,10 +138,9 @@ function Progress({ job }: { job: Job }) {
       <Stack gap="sm">
         <Group justify="space-between" gap="xs">
           <Group gap="xs">
-            <Tag color={JOB_STATE_COLORS[state]}>{state}</Tag>
+            <Tag color={state === 'finished' && lost !== null ? 'orange' : JOB_STATE_COLORS[state]}>{state}</Tag>
             <Text fw={600} aria-live="polite">
-              {donePercent(job)}% done: {exactCount(done)} of {exactCount(total)} queued or skipped
-              {outcomes.pending > 0 && `, ${exactCount(outcomes.pending)} pending`}
+              {outcomeSentence(job)}
             </Text>
           </Group>
           {left !== null && left > 0 && <Note>about {duration(Math.max(1_000, left))} left at this rate</Note>}

@@ -5,6 +5,8 @@ import { type DestinationMinute, MINUTE_MS, type Minutes, many, minuteOf, minute
 export interface Expiries {
   nowMs: number
   minutes: Minutes<DestinationMinute>
+  /** Why the last attempt failed, as a sentence. */
+  cause?: string | null
 }
 
 export const deliveriesExpired = rule({
@@ -23,7 +25,7 @@ export const deliveriesExpired = rule({
     openAfterCount: numberSetting(1, 1, 1_000_000_000, 'Open an incident when this many deliveries have expired within an hour.'),
     closeAfterMinutes: minutesSetting(30, 'Close it when no delivery has expired for this many minutes.', 180),
   },
-  judge({ nowMs, minutes }: Expiries, { openAfterCount, closeAfterMinutes }) {
+  judge({ nowMs, minutes, cause = null }: Expiries, { openAfterCount, closeAfterMinutes }) {
     const now = minuteOf(nowMs)
     let [expired, first, last] = [0, now, Number.NEGATIVE_INFINITY]
     for (const [minute, counts] of minutes) {
@@ -33,7 +35,7 @@ export const deliveriesExpired = rule({
       last = Math.max(last, minute)
     }
     const verdict = now - last > closeAfterMinutes ? 'close' : expired >= openAfterCount ? 'open' : 'keep'
-    return { verdict, sinceMs: first * MINUTE_MS, details: { expired } }
+    return { verdict, sinceMs: first * MINUTE_MS, details: { expired, ...(cause === null ? {} : { cause }) } }
   },
   opened: (name, { expired }) =>
     `${many(expired, 'delivery', 'deliveries')} to the destination "${name}" expired within the last hour and will not be retried. Replay them once the destination works.`,

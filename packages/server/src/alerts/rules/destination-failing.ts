@@ -38,7 +38,7 @@ export const destinationFailing = rule({
   subject: 'destination',
   severity: () => 'critical',
   measure: PENDING,
-  actions: (id) => [retryNow(id)],
+  actions: (id, { pending }) => (pending === 0 ? [] : [retryNow(id)]),
   sentences: [
     'Open when most attempts have failed for {openAfterMinutes} minutes. A minute counts as failing if at least {failurePercent} % of its attempts failed.',
     'Close when most attempts have succeeded for {closeAfterMinutes} minutes.',
@@ -82,9 +82,10 @@ export const destinationFailing = rule({
     }
     return { verdict: ageMinutes >= closeAfterMinutes ? 'close' : 'keep', sinceMs, details }
   },
-  opened: (name, { failed, delivered, pending, reason, forMs }) =>
+  // The cause is shown before the message, so the code is only needed without it.
+  opened: (name, { failed, delivered, pending, reason, cause, forMs }) =>
     `The destination "${name}" has been failing for ${span(forMs)}: ${grouped(failed)} of ${grouped(Number(failed) + Number(delivered))} delivery attempts failed` +
-    `${reason == null ? '' : `, the last one with ${String(reason)}`}. ${retriedText(pending)}`,
+    `${reason == null || cause != null ? '' : `, the last one with ${String(reason)}`}. ${retriedText(pending)}`,
   closed: (name, { forMs, pending, reason }) => {
     const before = `It had been failing for ${span(forMs)}.`
     if (reason === 'not_active') return `The destination "${name}" was paused or disabled. ${before} ${pendingText(pending)}`

@@ -66,6 +66,18 @@ suite('destination failing', () => {
     ['nothing to deliver closes it', 'close', [], { pendingNow: 0 }],
   ] as const)
     test(name, () => assert.equal(judged([...minutes], change), expected))
+
+  test('the code of the last failure is only in the message if there is no cause in words', () => {
+    const details = { failed: 4, delivered: 0, pending: 2, reason: 'http_500', forMs: 6 * MINUTE_MS }
+    const text = 'The destination "CRM" has been failing for 6 minutes: 4 of 4 delivery attempts failed'
+    assert.equal(destinationFailing.opened('CRM', details), `${text}, the last one with http_500. ${retriedText(2)}`)
+    assert.equal(destinationFailing.opened('CRM', { ...details, cause: 'The receiver answered 500.' }), `${text}. ${retriedText(2)}`)
+  })
+
+  test('pending deliveries can be retried, if there are any', () => {
+    assert.deepEqual(destinationFailing.actions('crm', { pending: 2 }), [{ action: 'retry', destinationId: 'crm', states: [] }])
+    assert.deepEqual(destinationFailing.actions('crm', { pending: 0 }), [])
+  })
 })
 
 test('deliveries expired: at once, until none has expired for half an hour', () => {
