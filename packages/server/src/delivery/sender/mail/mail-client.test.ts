@@ -12,7 +12,7 @@ import { createAddressGuard } from '../http/address-guard.ts'
 import type { SendRequest } from '../http/attempt.ts'
 import { TlsIdentity } from '../http/connections.ts'
 import { emailOf } from './email.ts'
-import { MAX_RECEIVED_BYTES } from './limited-connection.ts'
+import { LimitedConnection, MAX_RECEIVED_BYTES } from './limited-connection.ts'
 import { createMailClient, type MailClientOptions } from './mail-client.ts'
 
 const LOGIN = ['Authorization', basicCredentials('alerts@example.com', 'pass:word')]
@@ -250,7 +250,7 @@ suite('emails', () => {
 
   test('an email is in flight until the connection is closed', async (t) => {
     const server = await startMailServer(t)
-    const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0 })
+    const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0, goodbyeMs: 60_000 })
     t.after(() => client.close())
     const url = `smtp://127.0.0.1:${server.port}`
     for (let nth = 0; nth < 5; nth++) {
@@ -273,7 +273,7 @@ suite('emails', () => {
       return null
     }
     const server = await startMailServer(t, { answer })
-    const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0 })
+    const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0, goodbyeMs: 60_000 })
     const url = `smtp://127.0.0.1:${server.port}`
     const outcome = new Promise<Outcome>((resolve) => {
       client.send({ url, headers: [], body: JSON.stringify(EMAIL), timeoutMs: 10_000, verdictOf: () => 'success' }, resolve)
@@ -401,6 +401,18 @@ suite('emails', () => {
       })
     }
   }
+
+  test('nothing that was received is kept or read after the end', async (t) => {
+    const flood = '\r\n'.repeat(30_000)
+    const server = await startMailServer(t, { answer: (command) => (command === 'CONNECT' ? flood : undefined) })
+    const connection = new LimitedConnection({ host: '127.0.0.1', port: server.port })
+    const failed = new Promise((resolve) => connection.once('error', resolve))
+    const ended = new Promise<void>((resolve) => connection.once('end', resolve))
+    connection.connect()
+    assert.equal(((await failed) as { code?: string }).code, 'EPROTOCOL')
+    await ended
+    assert.deepEqual([connection._responseQueue, connection._remainder], [[], ''])
+  })
 
   test('empty lines between all replies end the attempt at the limit', async (t) => {
     // Few enough at once for the queue of replies.

@@ -14,18 +14,24 @@ import type { Email } from './email.ts'
 import type { LimitedConnection } from './limited-connection.ts'
 import { credentialsOf, headerOf, isMailError, reasonOfMailError, refusedRecipients, replyHider, shownReply } from './mail-problems.ts'
 
-/** How long the server may take to answer the goodbye. */
-const GOODBYE_MS = 1_000
 /** Always the same, so that mail servers do not learn the name of the host. Some accept no name without a domain. */
 const EHLO_NAME = '[127.0.0.1]'
 
 export interface MailClientOptions extends HttpClientOptions {
   /** Default: EMAIL_CONFIRMATION_MS. */
   confirmationMs?: number | undefined
+  /** How long the server may take to answer the goodbye. Default: 1,000. */
+  goodbyeMs?: number | undefined
+}
+
+interface Limits {
+  confirmationMs: number
+  goodbyeMs: number
 }
 
 export function createMailClient(options: MailClientOptions): HttpClient {
-  const { guard, lookup, ca, closeGraceMs = 5_000, confirmationMs = EMAIL_CONFIRMATION_MS } = options
+  const { guard, lookup, ca, closeGraceMs = 5_000, confirmationMs = EMAIL_CONFIRMATION_MS, goodbyeMs = 1_000 } = options
+  const limits = { confirmationMs, goodbyeMs }
   const connections = new Connections({ guard, lookup, ca })
   const underWay = new Set<MailAttempt>()
   let isClosing = false
@@ -36,7 +42,7 @@ export function createMailClient(options: MailClientOptions): HttpClient {
       return underWay.size
     },
     send(request, onOutcome) {
-      const attempt = new MailAttempt(connections, request, confirmationMs, (outcome) => {
+      const attempt = new MailAttempt(connections, request, limits, (outcome) => {
         underWay.delete(attempt)
         onOutcome(outcome)
         if (underWay.size === 0) onIdle?.()
@@ -69,7 +75,7 @@ interface Written {
 class MailAttempt {
   readonly #connections: Connections
   readonly #request: SendRequest
-  readonly #confirmationMs: number
+  readonly #limits: Limits
   readonly #onOutcome: (outcome: Outcome) => void
   readonly #hide: (text: string) => string
   readonly #startedAtMs = performance.now()
@@ -81,10 +87,10 @@ class MailAttempt {
   #outcome: Outcome | null = null
   #isOver = false
 
-  constructor(connections: Connections, request: SendRequest, confirmationMs: number, onOutcome: (outcome: Outcome) => void) {
+  constructor(connections: Connections, request: SendRequest, limits: Limits, onOutcome: (outcome: Outcome) => void) {
     this.#connections = connections
     this.#request = request
-    this.#confirmationMs = confirmationMs
+    this.#limits = limits
     this.#onOutcome = onOutcome
     this.#hide = replyHider(credentialsOf(request))
     this.#setDeadline(request.timeoutMs)
@@ -139,7 +145,7 @@ class MailAttempt {
       // The deadlines of the attempt end it sooner.
       connectionTimeout: timeoutMs,
       greetingTimeout: timeoutMs,
-      socketTimeout: timeoutMs + this.#confirmationMs,
+      socketTimeout: timeoutMs + this.#limits.confirmationMs,
     })
     this.#smtp = smtp
     this.#doing = 'the mail server was being greeted'
@@ -169,7 +175,7 @@ class MailAttempt {
     // An email that is sent again because the server takes long to check it arrives twice, so the server gets more time for this reply.
     content.once('end', () => {
       this.#doing = 'waiting for the mail server to confirm the email'
-      if (this.#outcome === null) this.#setDeadline(this.#confirmationMs)
+      if (this.#outcome === null) this.#setDeadline(this.#limits.confirmationMs)
     })
     return new Promise((resolve, reject) => {
       smtp.send({ from: from.address, to: [...to], size: bytes.length }, content, (error, info) => {
@@ -213,7 +219,7 @@ class MailAttempt {
 
   /** The attempt counts as in flight until the connection is closed, because mail servers limit how many there are. */
   #sayGoodbye(): void {
-    this.#deadline = setTimeout(() => this.#end(), GOODBYE_MS)
+    this.#deadline = setTimeout(() => this.#end(), this.#limits.goodbyeMs)
     this.#smtp?.once('end', () => this.#end())
     this.#smtp?.quit()
   }
