@@ -57,7 +57,7 @@ export class InterimSettlements {
 
   recordIfDue(): void {
     if (this.#tasks.size === 0) return
-    if (this.#count >= RECORD_AT && !this.#isOneSmallTask) this.#recordAll()
+    if (this.#count >= RECORD_AT && !this.#isOneSmallTask) this.#recordLargest()
     this.#cancelTimer ??= this.#setTimer(() => {
       this.#cancelTimer = null
       this.#recordAll()
@@ -72,11 +72,22 @@ export class InterimSettlements {
   }
 
   #recordAll(): void {
-    for (const task of this.#tasks.keys()) {
-      if (this.#recording.has(task)) continue
-      this.forget(task)
-      this.#recording.add(task)
-      this.#record(task)
+    for (const task of this.#tasks.keys()) this.#recordOne(task)
+  }
+
+  /** Those with the most outcomes, until half are left: each settlement is a record of its own, and the other tasks may soon be over. */
+  #recordLargest(): void {
+    const largest = [...this.#tasks].sort(([, a], [, b]) => b - a)
+    for (const [task] of largest) {
+      if (this.#count <= RECORD_AT / 2) return
+      this.#recordOne(task)
     }
+  }
+
+  #recordOne(task: Task): void {
+    if (this.#recording.has(task)) return
+    this.forget(task)
+    this.#recording.add(task)
+    this.#record(task)
   }
 }

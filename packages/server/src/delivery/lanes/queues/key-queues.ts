@@ -3,26 +3,38 @@
 // the key starts except its head, until all that is behind it in memory is back in the store. Memory: one entry per key of the messages held.
 
 import type { OrderKey } from '../../../model/order/order-key.ts'
-import { Fifo } from './fifo.ts'
+import { Heap } from './heap.ts'
 
 export interface Keyed {
   readonly key: OrderKey
 }
 
+interface Waiting<M> {
+  readonly message: M
+  /** When it came, as a number that grows. */
+  readonly place: number
+}
+
 interface KeyQueue<M> {
   readonly key: OrderKey
   /** Not started, in the order of acceptance. */
-  readonly waiting: M[]
+  readonly waiting: Waiting<M>[]
   /** How many of its messages are in flight, all in one request. */
   running: number
   /** How many messages are left in memory, or were stopped by an outcome that the store does not know yet. */
   leaving: number
-  isReady: boolean
+  /** The place of its first message, if that may start, as it is in the heap of those that may. */
+  readyPlace: number | null
 }
+
+/** A message that was not sent after all comes before all that were not started. */
+const WITHDRAWN = 0
 
 export class KeyQueues<M extends Keyed> {
   readonly #queues = new Map<OrderKey, KeyQueue<M>>()
-  readonly #ready = new Fifo<KeyQueue<M>>()
+  /** What may start, the oldest first. What does not match its queue any more is skipped. */
+  readonly #ready = new Heap<{ queue: KeyQueue<M>; place: number }>(({ place }) => place)
+  #lastPlace = WITHDRAWN
   /** Keys of messages that are back in the store. A claim that began before may not have seen that, so they count until it has ended. */
   #returned: OrderKey[] = []
   #claims = 0
@@ -41,7 +53,7 @@ export class KeyQueues<M extends Keyed> {
       return false
     }
     // While the store has a head, whatever else was in memory has left the queue.
-    queue.waiting.push(message)
+    queue.waiting.push({ message, place: ++this.#lastPlace })
     this.#updateReady(queue)
     return true
   }
@@ -53,12 +65,20 @@ export class KeyQueues<M extends Keyed> {
 
   // ── What goes ──
 
-  /** A message that may start: the one that has been first in its queue for longest. */
+  /**
+   * A message that may start: the one that came first. So requests of clients end in the order in which they came, and few are in progress at once, even
+   * if keys have several messages here.
+   */
   next(): M | undefined {
-    for (let queue = this.#ready.first; queue !== undefined; queue = this.#ready.first) {
-      if (this.#mayStart(queue)) return queue.waiting[0]
-      queue.isReady = false
+    for (let entry = this.#ready.first; entry !== undefined; entry = this.#ready.first) {
+      const { queue, place } = entry
+      if (queue.readyPlace === place) {
+        const [first] = queue.waiting
+        if (this.#mayStart(queue) && first?.place === place) return first.message
+        queue.readyPlace = null
+      }
       this.#ready.dropFirst()
+      this.#updateReady(queue)
     }
     return undefined
   }
@@ -73,7 +93,7 @@ export class KeyQueues<M extends Keyed> {
     for (const message of messages) {
       const queue = this.#queues.get(message.key)
       const count = taken.get(message.key) ?? 0
-      if (queue === undefined || count >= perKey || !this.#mayStart(queue) || queue.waiting[count] !== message) continue
+      if (queue === undefined || count >= perKey || !this.#mayStart(queue) || queue.waiting[count]?.message !== message) continue
       taken.set(message.key, count + 1)
       found.push(message)
     }
@@ -84,7 +104,7 @@ export class KeyQueues<M extends Keyed> {
   start(messages: readonly M[]): void {
     for (const message of messages) {
       const queue = this.#of(message.key)
-      if (queue.waiting[0] !== message) throw new Error('a message was started that is not the first of its key')
+      if (queue.waiting[0]?.message !== message) throw new Error('a message was started that is not the first of its key')
       queue.waiting.shift()
       queue.running++
     }
@@ -96,7 +116,7 @@ export class KeyQueues<M extends Keyed> {
       const message = messages[at] as M
       const queue = this.#of(message.key)
       queue.running--
-      queue.waiting.unshift(message)
+      queue.waiting.unshift({ message, place: WITHDRAWN })
       this.#updateReady(queue)
     }
   }
@@ -130,7 +150,7 @@ export class KeyQueues<M extends Keyed> {
     for (const { key } of messages) {
       const queue = this.#queues.get(key)
       if (queue === undefined) continue
-      const kept = queue.waiting.filter((message) => !messages.has(message))
+      const kept = queue.waiting.filter(({ message }) => !messages.has(message))
       queue.waiting.splice(0, queue.waiting.length, ...kept)
       this.#updateReady(queue)
       this.#dropIfEmpty(queue)
@@ -182,7 +202,7 @@ export class KeyQueues<M extends Keyed> {
   }
 
   #leave(queue: KeyQueue<M>): M[] {
-    const left = queue.waiting.splice(0)
+    const left = queue.waiting.splice(0).map(({ message }) => message)
     queue.leaving += left.length
     return left
   }
@@ -197,9 +217,11 @@ export class KeyQueues<M extends Keyed> {
   }
 
   #updateReady(queue: KeyQueue<M>): void {
-    if (queue.isReady || !this.#mayStart(queue)) return
-    queue.isReady = true
-    this.#ready.push(queue)
+    if (!this.#mayStart(queue)) return
+    const { place } = queue.waiting[0] as Waiting<M>
+    if (queue.readyPlace === place) return
+    queue.readyPlace = place
+    this.#ready.push({ queue, place })
   }
 
   #dropIfEmpty({ key, waiting, running, leaving }: KeyQueue<M>): void {
@@ -209,7 +231,7 @@ export class KeyQueues<M extends Keyed> {
   #of(key: OrderKey): KeyQueue<M> {
     let queue = this.#queues.get(key)
     if (queue === undefined) {
-      queue = { key, waiting: [], running: 0, leaving: 0, isReady: false }
+      queue = { key, waiting: [], running: 0, leaving: 0, readyPlace: null }
       this.#queues.set(key, queue)
     }
     return queue
