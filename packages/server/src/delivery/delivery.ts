@@ -218,7 +218,7 @@ export class Delivery {
           lane.waiting.dropMessages(isDeleted)
         }
       },
-      wake: (destinationId) => lanes.get(destinationId)?.waiting.wake(),
+      wake: (destinationId, work) => lanes.get(destinationId)?.waiting.wake(work),
       partitionsChanged: (change) => {
         for (const lane of lanes.values()) lane.partitionsChanged(change)
       },

@@ -133,10 +133,12 @@ export class Waiting {
   }
 
   /** Called when the store has work that was not handed to this lane. */
-  wake(): void {
-    this.backlog.wake()
-    if (this.loads?.dueAtMs === null) this.loads.look()
-    if (this.#deps.destination().order != null || this.ordered.hasClaimed) this.ordered.announce()
+  wake(work?: 'ordered'): void {
+    if (work !== 'ordered') {
+      this.backlog.wake()
+      if (this.loads?.dueAtMs === null) this.loads.look()
+    }
+    if (work === 'ordered' || this.#deps.destination().order != null || this.ordered.hasClaimed) this.ordered.announce()
     this.#deps.wake()
   }
 

@@ -73,7 +73,7 @@ export class DeletedUsers {
       deliver: (claimed) => consumer.deliver(this.without(claimed)),
       cancelReservation: (destinationId, bytes) => consumer.cancelReservation(destinationId, bytes),
       dropMessages: (isDeleted) => consumer.dropMessages(isDeleted),
-      wake: (destinationId) => consumer.wake(destinationId),
+      wake: (destinationId, work) => consumer.wake(destinationId, work),
       partitionsChanged: (change) => consumer.partitionsChanged?.(change),
       sharesChanged: () => consumer.sharesChanged?.(),
       claimsLost: () => consumer.claimsLost?.(),

@@ -14,6 +14,8 @@ export interface Accepted extends AcceptResult {
   claimed: Shipment[]
   /** The ids of the destinations whose shipments stay in the store until they are claimed. */
   unclaimed: string[]
+  /** The same for those whose shipments are ordered. */
+  ordered: string[]
 }
 
 export function handToDelivery(
@@ -23,7 +25,7 @@ export function handToDelivery(
   { content, body }: Pick<AcceptBatch, 'content' | 'body'>,
 ): void {
   if (consumer === null) return
-  const { segment, duplicates, claimed, unclaimed } = accepted
+  const { segment, duplicates, claimed, unclaimed, ordered } = accepted
   const bytes = body.length
   const { sourceId, receivedAtMs, ip, browser, trace, violations } = content
   const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
@@ -40,8 +42,9 @@ export function handToDelivery(
       bytes,
     )
   }
-  // Each destination once: an ordered one may have a shipment for each partition.
-  for (const destinationId of new Set(unclaimed)) consumer.wake(destinationId)
+  for (const destinationId of unclaimed) consumer.wake(destinationId)
+  // Each destination once: it may have a shipment for each partition.
+  for (const destinationId of new Set(ordered)) consumer.wake(destinationId, 'ordered')
 }
 
 /** Releases the memory that delivery has reserved for shipments that were not stored. */

@@ -209,8 +209,11 @@ export interface ShipmentConsumer {
   cancelReservation(destinationId: string, bytes: number): void
   /** Messages were deleted. Those that are not in flight must no longer be sent. */
   dropMessages(isDeleted: IsDeleted): void
-  /** The store has new work for the destination that can be claimed: replays, delete messages, or shipments that were not handed over. */
-  wake(destinationId: string): void
+  /**
+   * The store has new work for the destination that can be claimed: replays, delete messages, or shipments that were not handed over. `ordered`: only
+   * shipments that are delivered in order.
+   */
+  wake(destinationId: string, work?: 'ordered'): void
   /** The partitions of ordered destinations that this process delivers have changed, or are about to. */
   partitionsChanged?(change: PartitionChange): void
   /** This process's shares of the destinations' limits may have changed: see DeliveryStore.share. */

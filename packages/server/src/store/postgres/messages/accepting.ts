@@ -7,7 +7,7 @@
 // different days. So in the first minute of a day, each key is inserted for the previous day too.
 
 import { type Accepted, cancelReservations, freshShipment, handToDelivery } from '../../delivery/hand-to-delivery.ts'
-import { keylessCounts, plannedShipments } from '../../delivery/ordered-shipments.ts'
+import { keylessCounts, type PlannedShipment, plannedShipments } from '../../delivery/ordered-shipments.ts'
 import { MAX_WAITING_BYTES } from '../../delivery/waiting-items.ts'
 import { FINGERPRINT_WORDS, type Seed, type SourceSeeds, sourceSeeds } from '../../encoding/fingerprint.ts'
 import { withoutQuarantined } from '../../encoding/quarantine-routes.ts'
@@ -35,6 +35,8 @@ import { recordDuplicates } from './repeats.ts'
 
 interface Tools {
   claiming: Claiming
+  /** The partitions of ordered destinations of which this node claims shipments. */
+  ownPartitions: () => readonly number[]
   /** Reads the configuration again, after a destination that the messages are routed to turned out to be deleted. */
   refresh: () => Promise<void>
   onState: (problem: string | null) => void
@@ -97,6 +99,7 @@ export class Accepting implements IngestStore {
       this.#writing.delete(writing)
     }
     this.#leaveLost(accepted)
+    this.#remember(accepted, batch, shipments)
     handToDelivery(this.#context.consumer(), accepted, wanted, batch)
     const { segment, duplicates } = accepted
     const keyless = keylessCounts(shipments, duplicates)
@@ -166,6 +169,15 @@ export class Accepting implements IngestStore {
         else await this.#ensureLease(items)
       }
     }
+  }
+
+  /** Before delivery is told that there are ordered shipments to claim. */
+  #remember({ segment, duplicates }: Accepted, batch: AcceptBatch, shipments: readonly PlannedShipment[]): void {
+    if (segment === null || !shipments.some(({ keys }) => keys !== undefined)) return
+    const { claiming, ownPartitions } = this.#tools
+    const own = new Set(ownPartitions())
+    const claimed = shipments.filter(({ keys, partition }) => keys !== undefined && own.has(partition as number))
+    claiming.recentBodies.add(segment as string, batch, duplicates, claimed.length)
   }
 
   /** If this node was declared dead meanwhile, other nodes may hold the shipments that were stored as held by it. */
@@ -335,15 +347,16 @@ class Group {
     const replies = this.#segments.map(({ seq, item: { batch } }): Accepted => {
       const duplicates = absent.get(seq) ?? []
       const nothing = batch.messageIds.length > 0 && duplicates.length === batch.messageIds.length
-      return { segment: nothing ? null : seq, duplicates, claimed: [], unclaimed: [] }
+      return { segment: nothing ? null : seq, duplicates, claimed: [], unclaimed: [], ordered: [] }
     })
     const bySegment = new Map(this.#segments.map(({ seq }, at) => [seq, replies[at] as Accepted]))
-    for (const { id, item, segment, destinationId, indexes, own } of this.#planned) {
+    for (const { id, item, segment, destinationId, indexes, keys, own } of this.#planned) {
       const reply = bySegment.get(segment) as Accepted
       const kept = owedIndexes(indexes ?? 0, item.batch.messageIds.length, reply.duplicates)
       if (kept.length === 0) continue
       if (!own) {
-        reply.unclaimed.push(destinationId)
+        const left = keys === undefined ? reply.unclaimed : reply.ordered
+        left.push(destinationId)
         continue
       }
       reply.claimed.push(freshShipment(id, 1, destinationId, segment, kept))

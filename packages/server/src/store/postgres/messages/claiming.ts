@@ -12,6 +12,7 @@ import type { MessageContext } from '../cluster/store-context.ts'
 import { int4s, int8s } from '../session/binary-arrays.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { Grouping } from './grouping.ts'
+import { type ClaimedSegment, RecentBodies } from './recent-bodies.ts'
 import { ScanPositions } from './scan-positions.ts'
 import { type ShipmentRow, shipmentOf } from './shipment-row.ts'
 
@@ -110,6 +111,7 @@ export class Claiming {
   readonly #held = new Map<string, Held>()
   readonly #scanPositions: ScanPositions
   readonly #grouping: Grouping<ClaimRequest, ClaimResult>
+  readonly recentBodies = new RecentBodies()
   /** Releases that are not written yet. A claim waits for them. */
   #releasing: Promise<void> = Promise.resolve()
   /** Shipments of groups that may have been committed: if they exist, this node holds them in the database, but not in memory. Until when to look for them. */
@@ -222,6 +224,7 @@ export class Claiming {
   fenced(): void {
     this.#lostHolder = this.#context.membership.holder
     this.#held.clear()
+    this.recentBodies.clear()
     this.#scanPositions.clear()
     this.#uncertain.clear()
     this.#strays.clear()
@@ -373,31 +376,29 @@ export class Claiming {
   async filled(rows: readonly ShipmentRow[], destinationId: string): Promise<ClaimedShipment[]> {
     if (rows.length === 0) return []
     const stored = rows.map(({ parts }) => JSON.parse(parts) as StoredPart<string>[])
-    const seqs = [...new Set(stored.flat().map(([, segment]) => segment))]
-    const segments = new Map<string, StoredContent<string>>()
+    const sharers = sharersOf(rows, stored)
+    const segments = new Map<string, ClaimedSegment>()
+    const unknown: string[] = []
+    for (const segment of new Set(stored.flat().map(([, of]) => of))) {
+      const known = this.recentBodies.take(segment, sharers.get(segment) ?? 0)
+      if (known === undefined) unknown.push(segment)
+      else segments.set(segment, known)
+    }
     try {
-      const found = await this.#context.fast.query<StoredContent<string>>(
-        { name: 'segments', text: `${selectContent()} WHERE g.seq = ANY ($1::bigint[])` },
-        [int8s(seqs)],
-      )
-      for (const row of found.rows) segments.set(row.seq, row)
+      if (unknown.length > 0) for (const [segment, found] of await this.#readSegments(unknown)) segments.set(segment, found)
     } catch (error) {
       // The shipments were claimed, but the caller will not get them.
       void this.release(rows.map((row, at) => shipmentOf(row, destinationId, stored[at] as StoredPart<string>[], segments, true)))
       throw error
     }
-    const bodies = new Map<string, SegmentBody>()
-    const sharers = sharersOf(rows, stored)
     const fill = (row: ShipmentRow, parts: readonly StoredPart<string>[]): ClaimedShipment => {
       const own = new Map<RowId, SegmentBody>()
       let bytes = 0
       for (const [, segment] of parts) {
         const found = segments.get(segment)
         if (found === undefined) continue
-        const body = bodies.get(segment) ?? bodyOf(found, unpackBody(found.body))
-        bodies.set(segment, body)
-        own.set(segment, body)
-        bytes += Math.ceil(found.body.length / (sharers.get(segment) ?? 1))
+        own.set(segment, found.body)
+        bytes += Math.ceil(found.bytes / (sharers.get(segment) ?? 1))
       }
       return { shipment: shipmentOf(row, destinationId, parts, segments, false), bodies: own, bytes }
     }
@@ -411,6 +412,17 @@ export class Claiming {
         this.#context.run(Promise.reject(new Error(`shipment ${row.id} cannot be read`, { cause: error })))
         return []
       }
+    })
+  }
+
+  async #readSegments(segments: readonly string[]): Promise<[string, ClaimedSegment][]> {
+    const { rows } = await this.#context.fast.query<StoredContent<string>>(
+      { name: 'segments', text: `${selectContent()} WHERE g.seq = ANY ($1::bigint[])` },
+      [int8s(segments)],
+    )
+    return rows.map((row) => {
+      const { seq, count, absent, body } = row
+      return [seq, { count, absent, body: bodyOf(row, unpackBody(body)), bytes: body.length }]
     })
   }
 }

@@ -27,7 +27,7 @@ import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
 import { attemptsOf } from '../tables/ordered-rows.ts'
-import { lockForClaim, lockOwners } from '../tables/partition-owners.ts'
+import { LOCK_FOR_CLAIM, lockOwners } from '../tables/partition-owners.ts'
 import type { Claiming } from './claiming.ts'
 import type { ShipmentRow } from './shipment-row.ts'
 
@@ -43,16 +43,29 @@ interface Found {
   nextHeadAtMs: number | null
 }
 
+interface PartRow {
+  part: number
+  startedForMs: number
+  hasKeys: boolean
+  alive: boolean
+  firstDue: number | null
+}
+
 const NOTHING: OrderedClaim = { shipments: [], more: false, nextHeadAtMs: null }
 const ROW =
   's.id::text AS id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts, s.ord, s.partition AS part, s.key'
 
-/** The partitions that this node owns, and which of them must wait for the requests of a dead node; and whether the destination has keys that are not free. */
+/**
+ * The partitions that this node owns, and which of them must wait for the requests of a dead node; whether the destination has keys that are not free; and
+ * when the first head of these partitions is due.
+ */
 const PARTS = {
   name: 'order-parts',
   text: `SELECT p.part, coalesce(w.started_until - (extract(epoch FROM clock_timestamp()) * 1000)::bigint, -1e15::bigint) AS "startedForMs",
       EXISTS (SELECT FROM order_keys k WHERE k.destination = $2) AS "hasKeys",
-      EXISTS (SELECT FROM nodes WHERE holder = $1) AS alive
+      EXISTS (SELECT FROM nodes WHERE holder = $1) AS alive,
+      (SELECT min(h.due) FROM unnest($3::integer[]) AS q (part) CROSS JOIN LATERAL (SELECT s.due FROM shipments s
+        WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = $2 AND s.partition = q.part ORDER BY s.due, s.id LIMIT 1) h) AS "firstDue"
     FROM order_partitions p LEFT JOIN order_waits w ON w.destination = $2 AND w.part = p.part
     WHERE p.owner = $1 AND p.part = ANY ($3::integer[]) ORDER BY p.part`,
 }
@@ -69,14 +82,16 @@ const NEXT_HEAD = {
     WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = $1 AND s.partition = p.part AND s.due > $3 ORDER BY s.due, s.id LIMIT 1) h`,
 }
 
-/** The first of all partitions together. With a backlog, each partition alone has as many as are wanted, and most of these would be read for nothing. */
+/** The first of all partitions together, of which each has at most a share that is read. With a backlog, most of what is read would otherwise be too many. */
 const FRESH = {
   name: 'order-fresh',
-  text: `SELECT ${ROW} FROM shipments s WHERE s.holder < 1 AND s.id = ANY (ARRAY(
-    SELECT f.id FROM unnest($2::integer[]) AS p (part) CROSS JOIN LATERAL (SELECT n.id, n.ord FROM shipments n
-      WHERE n.holder < 1 AND n.attempt = -1 AND n.key IS NULL AND n.destination = $1 AND n.partition = p.part ORDER BY n.ord, n.id LIMIT $3) f
-    ORDER BY f.ord, f.id LIMIT $3))`,
+  text: `SELECT f.* FROM unnest($2::integer[]) AS p (part) CROSS JOIN LATERAL (SELECT ${ROW} FROM shipments s
+      WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NULL AND s.destination = $1 AND s.partition = p.part ORDER BY s.ord, s.id LIMIT $3) f
+    ORDER BY f.ord, f.id LIMIT $4`,
 }
+/** How many times its share each partition may have. Its requests are random, and the share of one with busy keys is larger. */
+const PART_SHARE = 2
+const LEAST_OF_PART = 16
 
 /** Of each key that is draining, what is before the first new shipment of its partition that was not reached. */
 const DRAINING = {
@@ -181,7 +196,7 @@ export class OrderedClaiming {
     if (this.#uncertain.has(destinationId)) await this.#releaseUncertain(destinationId, destination, holder)
     let found: Found
     try {
-      found = await fast.transaction((ask) => this.#find(ask, request, destination, holder))
+      found = await fast.transaction((ask) => this.#find(ask, request, destination, holder), { first: LOCK_FOR_CLAIM })
     } catch (error) {
       if (error instanceof PostgresUnavailable && error.mayHaveCommitted) this.#uncertain.add(destinationId)
       throw (error as { code?: string }).code === 'SY001' ? new StoreUnavailable((error as Error).message, { cause: error }) : error
@@ -273,12 +288,7 @@ export class OrderedClaiming {
 
   async #find(ask: Ask, request: OrderedClaimRequest, destination: string, holder: string): Promise<Found> {
     const { nowMs, maxHeads, maxWaiting, maxFresh, maxBytes, destinationId } = request
-    await lockForClaim(ask)
-    const { rows } = await ask<{ part: number; startedForMs: number; hasKeys: boolean; alive: boolean }>(PARTS, [
-      holder,
-      destination,
-      this.#partitions.claimable,
-    ])
+    const { rows } = await ask<PartRow>(PARTS, [holder, destination, this.#partitions.claimable])
     if (rows.some(({ alive }) => !alive)) throw new StoreUnavailable('this node was declared dead')
     const found = this.#context.configuration().destinations.get(destinationId)
     const limitMs = found === undefined ? 0 : longestAttemptMs(found)
@@ -287,7 +297,9 @@ export class OrderedClaiming {
     const afterWait = waits.length === 0 ? null : nowMs + Math.min(...waits)
     if (parts.length === 0) return { claimed: [], more: false, nextHeadAtMs: afterWait }
     const taking = new Taking(maxBytes)
-    const nextHead = await this.#takeHeads(ask, destination, parts, Math.floor(nowMs), maxHeads, taking)
+    const now = Math.floor(nowMs)
+    const firstDue = rows[0]?.firstDue ?? null
+    const nextHead = firstDue === null || firstDue > now ? firstDue : await this.#takeHeads(ask, destination, parts, now, maxHeads, taking)
     const isKeyed = rows[0]?.hasKeys ?? false
     const frontiers = await this.#takeFresh(ask, destination, parts, maxFresh, isKeyed, taking)
     const hasMoreFresh = maxFresh > 0 && [...frontiers.values()].some((ord) => ord !== NO_FRONTIER)
@@ -320,11 +332,18 @@ export class OrderedClaiming {
     isKeyed: boolean,
     taking: Taking,
   ): Promise<Map<number, number>> {
-    const { rows } = await ask<OrderedRow>(FRESH, [destination, parts, most + 1])
+    const ofEach = Math.min(most + 1, Math.max(LEAST_OF_PART, Math.ceil((PART_SHARE * (most + 1)) / parts.length)))
+    const { rows } = await ask<OrderedRow>(FRESH, [destination, parts, ofEach, most + 1])
     rows.sort((a, b) => a.ord - b.ord || byId(a, b))
-    // What was not read comes after what was.
+    // What was not read comes after what was: of a partition that had its share, after its own, and otherwise after all.
     const unread = rows.length > most ? (rows.at(-1) as OrderedRow).ord : NO_FRONTIER
     const frontiers = new Map(parts.map((part) => [part, unread]))
+    const counts = new Map<number, number>()
+    for (const { part, ord } of rows) {
+      const count = (counts.get(part) ?? 0) + 1
+      counts.set(part, count)
+      if (count === ofEach) frontiers.set(part, Math.min(unread, ord))
+    }
     const found = rows.slice(0, most)
     const left = isKeyed ? await this.#moveWaiting(ask, destination, found) : new Map(found.map((row) => [row.id, row]))
     for (const row of rows) {

@@ -1,8 +1,8 @@
 // A row of the queue as claims read it, and the shipment that it is.
 
 import { owedPart, type StoredPart } from '../../encoding/stored-parts.ts'
-import type { StoredContent } from '../../history/segment-rows.ts'
 import type { OrderedPlace, Shipment } from '../../store.ts'
+import type { ClaimedSegment } from './recent-bodies.ts'
 
 export interface ShipmentRow {
   ord: number
@@ -23,7 +23,7 @@ export function shipmentOf(
   row: ShipmentRow,
   destinationId: string,
   parts: readonly StoredPart<string>[],
-  segments: ReadonlyMap<string, StoredContent<string>>,
+  segments: ReadonlyMap<string, Pick<ClaimedSegment, 'count' | 'absent'>>,
   unread: boolean,
 ): Shipment {
   return {

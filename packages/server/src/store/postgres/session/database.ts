@@ -37,6 +37,8 @@ interface TransactionOptions {
   readOnly?: boolean
   /** Settings that are off during the transaction. They are sent with BEGIN, so that they cost no round trip. */
   disabled?: readonly string[]
+  /** A statement without parameters, such as a lock, that is sent with BEGIN. What it returns is ignored. */
+  first?: string
 }
 
 /** `ask` must use a separate connection. `onStuck` is called if the rollback fails too: then the connection is lost, and the first error says why. */
@@ -45,8 +47,8 @@ export async function transact<T>(
   work: () => Promise<T>,
   { begin = 'BEGIN', onStuck = () => {} }: { begin?: string; onStuck?: () => void } = {},
 ): Promise<T> {
-  await ask(begin)
   try {
+    await ask(begin)
     const result = await work()
     await ask('COMMIT')
     return result
@@ -128,12 +130,13 @@ export class Database {
     this.#idle.length = 0
   }
 
-  #transact<T>(connection: Connection, work: (ask: Ask) => Promise<T>, { readOnly, disabled = [] }: TransactionOptions): Promise<T> {
+  #transact<T>(connection: Connection, work: (ask: Ask) => Promise<T>, { readOnly, disabled = [], first }: TransactionOptions): Promise<T> {
     const ask: Ask = (text, values = []) => this.#ask(connection, text, values)
     return transact(ask, () => work(ask), {
       begin: [
         readOnly === true ? 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' : 'BEGIN',
         ...disabled.map((name) => `SET LOCAL ${name} = off`),
+        ...(first === undefined ? [] : [first]),
       ].join('; '),
       // The next user of the connection must not find it inside a transaction.
       onStuck: () => connection.destroy(),

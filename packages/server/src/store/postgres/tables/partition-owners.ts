@@ -7,10 +7,8 @@ import type { Ask } from '../session/database.ts'
 /** How long after the last heartbeat a node may start ordered requests. Less than the lease, and more than two heartbeats that are late. */
 export const START_ORDERED_MS = 3_000
 
-/** No node owns partitions, or takes or gives back any, while a claim that has this lock is in progress. */
-export async function lockForClaim(ask: Ask): Promise<void> {
-  await ask('SELECT pg_advisory_xact_lock_shared($1)', [ADVISORY_LOCKS.order])
-}
+/** Begins a claim. No node gets partitions, or takes or gives back any, while a claim is in progress. */
+export const LOCK_FOR_CLAIM = `SELECT pg_advisory_xact_lock_shared(${ADVISORY_LOCKS.order})`
 
 /** Waits for claims in progress, also those whose answer was lost. */
 export async function lockOwners(ask: Ask): Promise<void> {

@@ -57,8 +57,8 @@ export class AcceptWriter {
       counts.add(source, 'duplicates', repeated.length)
       countRepeats(rows, duplicates, keys, repeated, command.receivedAtMs)
     }
-    if (newCount === 0 && command.count > 0) return { segment: null, duplicates: repeated, claimed: [], unclaimed: [] }
-    const reply: Accepted = { segment: seq, duplicates: repeated, claimed: [], unclaimed: [] }
+    if (newCount === 0 && command.count > 0) return { segment: null, duplicates: repeated, claimed: [], unclaimed: [], ordered: [] }
+    const reply: Accepted = { segment: seq, duplicates: repeated, claimed: [], unclaimed: [], ordered: [] }
     const routes = this.#ship(command, seq, repeated, reply)
     this.#insertSegment.run(
       seq,
@@ -114,7 +114,8 @@ export class AcceptWriter {
       owing.insert(destination, id, count, `[[${id},${seq},${JSON.stringify(stored)}${ordered}]]`, keys !== undefined)
       routes.s.push([destination, id, stored ?? 0, count])
       if (!isReserved) {
-        reply.unclaimed.push(destinationId)
+        const left = keys === undefined ? reply.unclaimed : reply.ordered
+        left.push(destinationId)
         continue
       }
       reply.claimed.push(freshShipment(id, claims.claim(id), destinationId, seq, kept ?? upTo(command.count)))
