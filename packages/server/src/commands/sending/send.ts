@@ -10,7 +10,7 @@ import { readJsonObject } from '../line/input.ts'
 import { cell } from '../line/listing.ts'
 import { at, idOf } from '../line/references.ts'
 import { parseDuration, parseTimeFlag } from '../line/times.ts'
-import { parseAnswer, pause } from '../service/api.ts'
+import { type Api, parseAnswer, pause } from '../service/api.ts'
 import { connectionProblem, pathAdvice } from '../service/connection-problem.ts'
 
 const TYPES = ['track', 'identify', 'page', 'screen', 'group', 'alias'] as const
@@ -213,9 +213,7 @@ async function follow(call: Call, messageId: string, givenMs: number | null): Pr
   const feed = createTimelineFeed(out, (line) => (json ? out.remark(line) : out.line(line)))
   let message = await api.get(path)
   if (!json) showMessageFacts(out, message)
-  const destinations: JsonObject[] = []
-  if (givenMs === null) for await (const destination of api.all('/api/destinations')) destinations.push(destination)
-  const waitMs = givenMs ?? waitFor(pendingOf(message), destinations)
+  const waitMs = givenMs ?? (await waitFor(api, pendingOf(message)))
   for (;;) {
     feed.show(message)
     const deliveries = message['deliveries'] as JsonObject[]
@@ -239,11 +237,20 @@ async function follow(call: Call, messageId: string, givenMs: number | null): Pr
 }
 
 /** How long to wait for pending deliveries if the caller does not say. */
-export function waitFor(pending: readonly JsonObject[], destinations: readonly JsonObject[]): number {
-  const intervals = destinations
-    .filter(({ id, load }) => load !== undefined && pending.some(({ destinationId }) => destinationId === id))
-    .map(({ load }) => Number((load as JsonObject)['everyMs']))
-  return DEFAULT_WAIT_MS + Math.max(0, ...intervals.filter((everyMs) => everyMs <= LONGEST_INTERVAL_MS))
+export async function waitFor(api: Pick<Api, 'get'>, pending: readonly JsonObject[]): Promise<number> {
+  let longestMs = 0
+  for (const id of new Set(pending.map(({ destinationId }) => String(destinationId)))) {
+    try {
+      const { enabled, paused, load } = await api.get(at`/api/destinations/${id}`)
+      const everyMs = Number((load as JsonObject | undefined)?.['everyMs'] ?? 0)
+      // While it is disabled or paused, nothing is loaded.
+      if (enabled === true && paused === false && everyMs <= LONGEST_INTERVAL_MS) longestMs = Math.max(longestMs, everyMs)
+    } catch (error) {
+      // The message was accepted, so the command does not fail. The destination may have been deleted.
+      if (!(error instanceof CommandProblem)) throw error
+    }
+  }
+  return DEFAULT_WAIT_MS + longestMs
 }
 
 function pendingOf(message: JsonObject): JsonObject[] {
