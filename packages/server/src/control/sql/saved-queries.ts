@@ -64,7 +64,8 @@ export function savedQueryRoutes({ store, clock }: ControlParts): Route[] {
         if (saved === 'taken') throw new ApiError('saved_query_name_taken')
         const after = audited(id, saved.after)
         const before = saved.before === null ? null : audited(id, saved.before)
-        const concerned = [...new Set([...sourceIds, ...(saved.before?.sourceIds ?? [])])]
+        const earlier = saved.before === null ? [] : saved.before.sourceIds
+        const concerned = earlier === null ? null : [...new Set([...sourceIds, ...earlier])]
         await store.history.noteAudit({ actor, action: 'sql.save', subject: id, before, after, sources: concerned })
         return shown(saved.after)
       },
@@ -86,7 +87,8 @@ export function savedQueryRoutes({ store, clock }: ControlParts): Route[] {
 }
 
 function isFor(sources: SourceScope) {
-  return ({ sourceIds }: Pick<SavedQuery, 'sourceIds'>): boolean => sources === 'all' || sourceIds.every((id) => sources.includes(id))
+  return ({ sourceIds }: Pick<SavedQuery, 'sourceIds'>): boolean =>
+    sources === 'all' || sourceIds?.every((id) => sources.includes(id)) === true
 }
 
 function shown({ id, name, query, savedAtMs, savedBy }: SavedQuery) {

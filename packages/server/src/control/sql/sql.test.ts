@@ -93,6 +93,37 @@ test('queries are saved for a lake, replaced by name, removed, and gone with the
   assert.equal((await call('GET', `/api/destinations/${webhook.id}/queries`)).body.code, 'not_a_warehouse')
 })
 
+test('a query that an earlier build saved, without its sources, is only for callers with all sources', async (t) => {
+  const { call, own, store, tokenFor } = await startTwoWorlds(t)
+  const lake = { type: 'warehouse', name: 'Lake', warehouse: { engine: 'parquet', url: 'file:///lake' }, sourceIds: [own.source] }
+  const { id } = (await call('POST', '/api/destinations', lake)).body
+  const path = `/api/destinations/${id}/queries`
+  const { sourceIds: _, ...earlier } = SAVED
+  for (const name of ['Replaced', 'Removed'])
+    assert.notEqual(await saveQuery(store.documents, id, { ...earlier, name } as Parameters<typeof saveQuery>[2], () => true), 'full')
+  const token = await tokenFor('editor', [own.source])
+  const limited = await call('GET', path, undefined, { token })
+  assert.deepEqual([limited.status, limited.body.data], [200, []])
+  const { data } = (await call('GET', path)).body
+  assert.deepEqual(
+    data.map(({ name }: { name: string }) => name),
+    ['Removed', 'Replaced'],
+  )
+  const query = { name: 'Replaced', query: "select 'new'" }
+  assert.equal((await call('POST', path, query, { token })).body.code, 'saved_query_name_taken')
+  assert.equal((await call('DELETE', `${path}/${data[0].id}`, undefined, { token })).body.code, 'saved_query_not_found')
+  assert.deepEqual([(await call('POST', path, query)).status, (await call('DELETE', `${path}/${data[0].id}`)).status], [200, 204])
+  assert.equal((await call('GET', path, undefined, { token })).body.data.length, 1, 'its sources are known now')
+  const actions = (await call('GET', '/api/audit?limit=100', undefined, { token })).body.data.map(
+    ({ action }: { action: string }) => action,
+  )
+  assert.deepEqual(
+    actions.filter((action: string) => action.startsWith('sql.')),
+    [],
+    'the audit log has the text before',
+  )
+})
+
 test('a lake has at most 200 saved queries, and one of them can still be replaced', async (t) => {
   const { call, store } = await start(t)
   const { data: lakes } = (await call('GET', '/api/destinations')).body

@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Actor } from './audit.ts'
-import type { DocumentStore } from './documents.ts'
+import type { DocumentStore, StoredDocument } from './documents.ts'
 
 export const SAVED_QUERIES = 'saved-query'
 /** The limit of one lake, so that one response can list all of them. */
@@ -16,8 +16,8 @@ export interface SavedQuery {
   query: string
   savedAtMs: number
   savedBy: Pick<Actor, 'id' | 'name'>
-  /** The sources whose tables the lake had when the query was saved. */
-  sourceIds: readonly string[]
+  /** The sources whose tables the lake had when the query was saved; null if an earlier build saved it, which did not record them. */
+  sourceIds: readonly string[] | null
 }
 
 /** Whether the caller may know of a query. */
@@ -26,7 +26,7 @@ type IsVisible = (query: SavedQuery) => boolean
 /** Sorted by name. */
 export async function readSavedQueries(documents: Pick<DocumentStore, 'list'>, destinationId: string): Promise<SavedQuery[]> {
   const stored = await documents.list(SAVED_QUERIES, { prefix: `${destinationId} `, order: 'key', limit: MAX_SAVED_QUERIES })
-  const queries = stored.map(({ doc }) => doc as unknown as SavedQuery)
+  const queries = stored.map(queryOf)
   return queries.sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
@@ -37,7 +37,7 @@ export async function readSavedQueries(documents: Pick<DocumentStore, 'list'>, d
 export async function saveQuery(
   documents: DocumentStore,
   destinationId: string,
-  given: Omit<SavedQuery, 'id'>,
+  given: Omit<SavedQuery, 'id'> & { sourceIds: readonly string[] },
   isVisible: IsVisible,
 ): Promise<{ before: SavedQuery | null; after: SavedQuery } | 'full' | 'taken'> {
   const after: SavedQuery = { id: idOf(given.name), ...given }
@@ -47,7 +47,8 @@ export async function saveQuery(
   let before: SavedQuery | null = null
   let isTaken = false
   await documents.update(SAVED_QUERIES, [key], (stored) => {
-    before = (stored.get(key)?.doc as unknown as SavedQuery | undefined) ?? null
+    const known = stored.get(key)
+    before = known === undefined ? null : queryOf(known)
     isTaken = before !== null && !isVisible(before)
     if (isTaken) return new Map()
     return new Map([[key, { atMs: after.savedAtMs, doc: { ...after, savedBy: { ...after.savedBy } } }]])
@@ -66,11 +67,17 @@ export async function removeQuery(
   const key = `${destinationId} ${id}`
   let removed: SavedQuery | null = null
   await documents.update(SAVED_QUERIES, [key], (stored) => {
-    const known = stored.get(key)?.doc as unknown as SavedQuery | undefined
-    removed = known !== undefined && isVisible(known) ? known : null
+    const known = stored.get(key)
+    const query = known === undefined ? null : queryOf(known)
+    removed = query !== null && isVisible(query) ? query : null
     return new Map(removed === null ? [] : [[key, null]])
   })
   return removed
+}
+
+function queryOf({ doc }: Pick<StoredDocument, 'doc'>): SavedQuery {
+  const stored = doc as unknown as Omit<SavedQuery, 'sourceIds'> & Partial<Pick<SavedQuery, 'sourceIds'>>
+  return { ...stored, sourceIds: stored.sourceIds ?? null }
 }
 
 function idOf(name: string): string {
