@@ -126,8 +126,10 @@ export class Lane implements SlotUser {
 
   /** This node's share of the limit may have changed. */
   sharesChanged(): void {
-    if (this.#gate.share === 0) this.waiting.releaseUnstarted()
-    else this.waiting.backlog.wake()
+    if (this.#gate.share === 0) {
+      this.waiting.releaseUnstarted()
+      this.waiting.loads?.forget()
+    } else this.waiting.backlog.wake()
     this.pump()
   }
 

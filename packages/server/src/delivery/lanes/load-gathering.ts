@@ -77,6 +77,12 @@ export class LoadGathering {
     if (this.#messages >= maxRows || this.#bytes >= maxBytes) this.#dueAtMs = Math.min(this.#dueAtMs, nowMs)
   }
 
+  /** Another node makes the loads now. What waits when this node makes them again is not known. */
+  forget(): void {
+    this.#reset(false)
+    this.#mustLook = true
+  }
+
   /** The store has messages of which nothing is known, or the settings have changed. */
   look(): void {
     this.#mustLook = true

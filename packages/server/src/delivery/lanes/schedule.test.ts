@@ -71,6 +71,11 @@ test('while nothing may be sent, the lane wakes for overdue deliveries, if this 
   assert.deepEqual(planned({ ...blocked, share: 0 })[0], [40_000])
 })
 
+test('a node without a share of the destination reports no next attempt', () => {
+  for (const waiting of [{ hasFresh: true }, { hasFresh: true, loadAtMs: -1 }, { nextRetryAtMs: 0 }, { nextRetryAtMs: 7_000 }])
+    assert.equal(planned({ ...waiting, share: 0 })[1], null)
+})
+
 test('while the gate is held there is no timer and no next attempt', () => {
   assert.deepEqual(planned({ isHeld: true, hasFresh: true, nextRetryAtMs: 7_000, blockedUntilMs: 5_000 }), [[], null])
 })

@@ -57,10 +57,11 @@ export class Schedule {
     if (gate.share > 0 && gate.isBlocked(nowMs)) this.#wakeAt(expiryCheck.checkIfDue(destination, nowMs), nowMs)
   }
 
-  /** The time of the next attempt; null if nothing is waiting, or if nothing may be sent until the destination is changed. */
+  /** The time of the next attempt of this node; null if nothing is waiting, or if nothing may be sent until the destination or the share is changed. */
   nextAttemptAtMs(nowMs: number): number | null {
     const { gate, backlog, ordered, loadAtMs } = this.#deps
-    if (gate.isHeld) return null
+    // A node without a share of the destination sends nothing, and does not know what others have sent.
+    if (gate.isHeld || gate.share === 0) return null
     const freshAtMs = backlog.hasFresh ? (loadAtMs() ?? nowMs) : null
     const dueAtMs = this.#isReady(nowMs) ? nowMs : earlier(freshAtMs, backlog.nextRetryAtMs ?? ordered.nextAtMs)
     return dueAtMs === null ? null : Math.max(dueAtMs, gate.blockedUntilMs, nowMs)

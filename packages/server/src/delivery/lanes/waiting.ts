@@ -110,8 +110,9 @@ export class Waiting {
 
   reserve(bytes: number, messages = 1): boolean {
     if (this.loads !== null) {
-      // They stay in the store until they are due.
-      this.loads.accepted(bytes, messages)
+      // They stay in the store until they are due. Without a share of the destination, another node makes the loads.
+      if (this.#deps.gate.share === 0) this.loads.forget()
+      else this.loads.accepted(bytes, messages)
       this.backlog.wake()
       return false
     }
