@@ -15,13 +15,20 @@ export function incidentPath({ id }: Pick<Incident, 'id'>): string {
   return `/alerts/${encodeURIComponent(id)}`
 }
 
-export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirst: boolean }) {
+interface IncidentItemProps {
+  incident: Incident
+  isFirst: boolean
+  /** Because it is written right above. */
+  hidesCause?: boolean
+}
+
+export function IncidentItem({ incident, isFirst, hidesCause = false }: IncidentItemProps) {
   const runnable = useRunnable()
   const { severity, subject, event, state, since, message, cause, measure, acknowledged, muted, link } = incident
   const { color, word } = SEVERITY_LOOKS[severity]
   const linkText = causeLinkText(link)
   const [location] = useLocation()
-  const response = useResponse(incident)
+  const response = useResponse(incident, hidesCause)
   return (
     <Box
       component="li"
@@ -45,7 +52,7 @@ export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirs
               {state === 'starting' && <SmallTag color="gray">just begun</SmallTag>}
               {muted && <SmallTag color="gray">muted</SmallTag>}
             </Group>
-            {cause !== null && <LongStrong>{withUnbrokenUnits(runnable(cause))}</LongStrong>}
+            {cause !== null && !hidesCause && <LongStrong>{withUnbrokenUnits(runnable(cause))}</LongStrong>}
             {response !== '' && <LongText>{response}</LongText>}
             <LongText>{withUnbrokenUnits(runnable(message))}</LongText>
             {acknowledged !== null && (
@@ -84,8 +91,8 @@ export function IncidentItem({ incident, isFirst }: { incident: Incident; isFirs
 }
 
 /** How the response of the receiver began, if its cause is a response. An incident does not contain it, because it may contain data of users. */
-function useResponse({ subject, cause, state }: Incident): string {
-  const isAsked = subject.kind === 'destination' && cause !== null && state !== 'closed'
+function useResponse({ subject, cause, state }: Incident, isHidden: boolean): string {
+  const isAsked = !isHidden && subject.kind === 'destination' && cause !== null && state !== 'closed'
   const health = useApi('GET /api/destinations/health', { everyMs: 10_000, enabled: isAsked })
   const failure = isAsked ? health.data?.data.find(({ destinationId }) => destinationId === subject.id)?.mostFrequentFailure : null
   return failure?.error === cause ? responseText(failure.responseStart) : ''

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import {
   causeLinkText,
+  groupedBySubject,
   type Incident,
   lasted,
   type Mute,
   mostUrgentFirst,
   muteScope,
+  repeatsCause,
   sentenceParts,
   settingLabel,
   unattended,
@@ -72,6 +74,28 @@ test('what nobody takes care of comes first, then the most severe, then what aff
   )
   assert.equal(uncountedText(all), '1 for information, 1 acknowledged, 1 muted')
   assert.equal(uncountedText(unattended(all)), '')
+})
+
+test('incidents about the same thing are together, and the cause is said once', () => {
+  const incident = (id: string, subject: string, cause: string | null): Incident =>
+    ({ id, cause, subject: { kind: 'destination', id: subject, name: subject } }) as Incident
+  const grouped = groupedBySubject([
+    incident('failing', 'crm', 'It answered 422.'),
+    incident('other', 'mail', 'It answered 422.'),
+    incident('failed', 'crm', 'It answered 422.'),
+    incident('expired', 'crm', 'It refused the connection.'),
+    incident('delayed', 'crm', null),
+  ])
+  assert.deepEqual(
+    grouped.map((each, at) => [each.id, repeatsCause(each, grouped[at - 1])]),
+    [
+      ['failing', false],
+      ['failed', true],
+      ['expired', false],
+      ['delayed', false],
+      ['other', false],
+    ],
+  )
 })
 
 test('a link says what it leads to', () => {

@@ -56,6 +56,21 @@ export function mostUrgentFirst(incidents: readonly Incident[]): Incident[] {
   )
 }
 
+/** Those about the same thing follow the most urgent one of them, because they often have the same cause. Keeps the order otherwise. */
+export function groupedBySubject(incidents: readonly Incident[]): Incident[] {
+  const groups = new Map<string, Incident[]>()
+  for (const incident of incidents) {
+    const key = `${incident.subject.kind} ${incident.subject.id}`
+    groups.set(key, [...(groups.get(key) ?? []), incident])
+  }
+  return [...groups.values()].flat()
+}
+
+/** Whether the list says the cause already, right above and about the same thing. */
+export function repeatsCause({ subject, cause }: Incident, above: Incident | undefined): boolean {
+  return cause !== null && above?.cause === cause && above.subject.kind === subject.kind && above.subject.id === subject.id
+}
+
 /** The incidents that need attention: not acknowledged, not muted, and more severe than a notice. The badges count them. */
 export function unattended(incidents: readonly Incident[]): Incident[] {
   return incidents.filter(({ severity, acknowledged, muted }) => severity !== 'notice' && acknowledged === null && !muted)

@@ -8,7 +8,7 @@ import { LoadedTable } from '../../components/responsive-table.tsx'
 import { SectionTitle, Tag, Time, ViewLink } from '../../components/styled.tsx'
 import { IncidentCounts } from '../../incidents/incident-counts.tsx'
 import { IncidentItem, incidentPath } from '../../incidents/incident-item.tsx'
-import { type Incident, lasted, mostUrgentFirst } from '../../incidents/incident-text.ts'
+import { groupedBySubject, type Incident, lasted, mostUrgentFirst, repeatsCause } from '../../incidents/incident-text.ts'
 import { useActiveIncidents } from '../../incidents/use-incidents.ts'
 import { useSearchState } from '../../url/url-state.ts'
 
@@ -50,8 +50,8 @@ function ActiveIncidents() {
               <IncidentCounts incidents={data} />
             </Group>
             <Paper withBorder component="ul" p={0} m={0} style={{ listStyle: 'none', overflow: 'hidden' }} aria-label="Incidents">
-              {mostUrgentFirst(data).map((incident, at) => (
-                <IncidentItem key={incident.id} incident={incident} isFirst={at === 0} />
+              {groupedBySubject(mostUrgentFirst(data)).map((incident, at, all) => (
+                <IncidentItem key={incident.id} incident={incident} isFirst={at === 0} hidesCause={repeatsCause(incident, all[at - 1])} />
               ))}
             </Paper>
           </Stack>

@@ -8,7 +8,7 @@ import { ErrorAlert, Loading } from '../../components/page.tsx'
 import { NameLink, Note, SectionTitle } from '../../components/styled.tsx'
 import { IncidentCounts } from '../../incidents/incident-counts.tsx'
 import { IncidentItem } from '../../incidents/incident-item.tsx'
-import { type Incident, mostUrgentFirst } from '../../incidents/incident-text.ts'
+import { groupedBySubject, type Incident, mostUrgentFirst, repeatsCause } from '../../incidents/incident-text.ts'
 import { changeSearch } from '../../url/url-state.ts'
 import type { Troubled } from './troubled.ts'
 
@@ -26,7 +26,7 @@ interface AttentionProps {
 }
 
 export function Attention({ incidents, problem, store, troubled, retry, isNew, isAll }: AttentionProps) {
-  const sorted = incidents === undefined ? undefined : mostUrgentFirst(incidents)
+  const sorted = incidents === undefined ? undefined : groupedBySubject(mostUrgentFirst(incidents))
   const shown = isAll ? sorted : sorted?.slice(0, SHOWN)
   const hidden = (sorted?.length ?? 0) - (shown?.length ?? 0)
   const isDown = store?.isAvailable === false
@@ -77,7 +77,7 @@ export function Attention({ incidents, problem, store, troubled, retry, isNew, i
       {shown !== undefined && shown.length > 0 && (
         <Paper withBorder component="ul" p={0} m={0} style={{ listStyle: 'none', overflow: 'hidden' }}>
           {shown.map((incident, at) => (
-            <IncidentItem key={incident.id} incident={incident} isFirst={at === 0} />
+            <IncidentItem key={incident.id} incident={incident} isFirst={at === 0} hidesCause={repeatsCause(incident, shown[at - 1])} />
           ))}
         </Paper>
       )}
