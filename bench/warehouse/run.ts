@@ -6,12 +6,10 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { LOADER } from '../../packages/server/src/delivery/link/host-channel.ts'
 import { measureParquet } from './parquet.ts'
 import { measurePostgres } from './postgres.ts'
 import { measureSql } from './sql.ts'
-
-/** The limit of the loader of the service. */
-const LOADER_HEAP_MB = 512
 
 const { values } = parseArgs({
   options: {
@@ -30,8 +28,9 @@ if (only.has('postgres')) await measurePostgres(messages)
 if (only.has('memory')) {
   console.log('\nMemory of a load into 1,000 tables of 100 columns, in a process of its own')
   // The highest memory of a process is that of its whole life.
-  const { status } = spawnSync(process.execPath, [`--max-old-space-size=${LOADER_HEAP_MB}`, join(import.meta.dirname, 'memory.ts')], {
+  const { status } = spawnSync(process.execPath, [...LOADER.flags, join(import.meta.dirname, 'memory.ts')], {
     stdio: 'inherit',
+    env: { ...process.env, ...LOADER.env },
   })
   if (status !== 0) process.exitCode = 1
 }

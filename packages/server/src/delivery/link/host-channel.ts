@@ -39,7 +39,15 @@ export type HostPacket = Packet & { rssBytes: number | null }
 /** A host that uses more is replaced when it has finished its work. */
 export const MAX_RSS_BYTES = 768 * 1024 * 1024
 /** Beyond this, Node.js ends the process. */
-const MAX_HEAP_MB = 512
+const MAX_HEAP_FLAG = '--max-old-space-size=512'
+/**
+ * A loader makes many short-lived rows. With the defaults of Node.js, and one arena of the allocator per thread, it would use half as much memory again,
+ * most of it garbage (docs/decisions/0141-columns-of-parquet-files.md).
+ */
+export const LOADER = {
+  flags: [MAX_HEAP_FLAG, '--max-semi-space-size=16', '--heap-growing-percent=20'],
+  env: { MALLOC_ARENA_MAX: '1' },
+}
 /** The longest message of a host: the outcomes of a batch, with the requests that were made for it. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 const PROGRAM = new URL('../host/host-process.ts', import.meta.url)
@@ -53,23 +61,24 @@ export function openHost(
   maxRssBytes = MAX_RSS_BYTES,
 ): PacketLink {
   const { codeFolders, ca, dataFolders = [] } = options
+  const isLoader = dataFolders.length > 0
   const link: PacketLink = new PacketLink(
     ({ packet, ended }) => {
       const args = [
         '--permission',
         ...[...codeFolders, ...dataFolders, ...(ca === null ? [] : [ca])].map((path) => `--allow-fs-read=${path}`),
         ...dataFolders.map((path) => `--allow-fs-write=${path}`),
-        `--max-old-space-size=${MAX_HEAP_MB}`,
+        ...(isLoader ? LOADER.flags : [MAX_HEAP_FLAG]),
         `--title=${name}`,
         '--disable-sigusr1',
         // SQLite opens and writes any file: the permission model does not check what it opens.
-        ...(dataFolders.length === 0 ? ['--no-experimental-sqlite'] : []),
+        ...(isLoader ? [] : ['--no-experimental-sqlite']),
         '--disable-warning=ExperimentalWarning',
         `--import=${PRELOAD.href}`,
         fileURLToPath(program),
         JSON.stringify(options),
       ]
-      const child = spawn(process.execPath, args, { env: {}, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+      const child = spawn(process.execPath, args, { env: isLoader ? LOADER.env : {}, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
       const pipe = child.stdio[3] as Duplex
       for (const name of ['stdout', 'stderr'] as const) {
         child[name]?.setEncoding('utf8').on('data', (chunk: string) => events.printed(name, chunk))
