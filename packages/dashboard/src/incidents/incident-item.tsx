@@ -9,7 +9,7 @@ import { responseText } from '../destination/destination-status.ts'
 import { useRunnable } from '../session/session.tsx'
 import { exactCount, withUnbrokenUnits } from '../text/format.ts'
 import { IncidentActions } from './incident-actions.tsx'
-import { causeLinkText, type Incident, SEVERITY_LOOKS } from './incident-text.ts'
+import { causeLinkText, hasCount, type Incident, SEVERITY_LOOKS } from './incident-text.ts'
 
 export function incidentPath({ id }: Pick<Incident, 'id'>): string {
   return `/alerts/${encodeURIComponent(id)}`
@@ -63,7 +63,7 @@ export function IncidentItem({ incident, isFirst, hidesCause = false }: Incident
             )}
           </Stack>
           <Group gap="md" wrap="nowrap">
-            {measure !== null && measure.value !== null && <Measure measure={measure} color={color} />}
+            {measure !== null && hasCount(incident) && <Measure measure={measure} color={color} />}
             <SmallNote>
               Began <Time at={since} relative="with clock" size="xs" />
             </SmallNote>

@@ -3,6 +3,7 @@ import test from 'node:test'
 import {
   causeLinkText,
   groupedBySubject,
+  hasCount,
   type Incident,
   lasted,
   type Mute,
@@ -96,6 +97,24 @@ test('incidents about the same thing are together, and the cause is said once', 
       ['other', false],
     ],
   )
+})
+
+test('a number that is zero and always was is not shown', () => {
+  const measure = (value: number | null, ...readings: number[]) => ({
+    measure: {
+      label: 'pending deliveries',
+      value,
+      readings: readings.map((reading) => ({ at: '2026-11-17T10:00:00.000Z', value: reading })),
+    },
+  })
+  assert.deepEqual([measure(0, 0, 0), measure(0, 3, 0), measure(2), measure(0), measure(null, 3), { measure: null }].map(hasCount), [
+    false,
+    true,
+    true,
+    false,
+    false,
+    false,
+  ])
 })
 
 test('a link says what it leads to', () => {
