@@ -1,6 +1,7 @@
 // The status of a destination: a name with a colour, a sentence, and an order by urgency. Pure.
 
 import { duration, plural, share } from '../text/format.ts'
+import { responseText } from '../text/response-text.ts'
 
 /** Most urgent first. */
 export const STATUS_NAMES = ['held', 'failing', 'degraded', 'behind', 'no source', 'paused', 'disabled', 'idle', 'healthy'] as const
@@ -58,8 +59,6 @@ export interface StatusHealth {
   mostFrequentFailure: { error: string; attempts: number; responseStart: string | null } | null
 }
 
-/** As much of a response as fits into a list. */
-const RESPONSE_CHARACTERS = 120
 /** Below this share of successful recent attempts, a destination is degraded. */
 const MIN_SUCCESS = 0.95
 /** The age of the oldest pending delivery from which a destination is behind. The service's own diagnostics use the same limit. */
@@ -99,13 +98,6 @@ function degradedText(success: number, failure: StatusHealth['mostFrequentFailur
   const response = responseText(failure.responseStart)
   const count = plural(failure.attempts, 'recent attempt')
   return `${[failure.error, response].filter(Boolean).join(' ')} ${count} failed like this; ${share(success)} of all succeeded.`
-}
-
-/** Empty without a response. */
-export function responseText(responseStart: string | null): string {
-  const text = (responseStart ?? '').replaceAll(/\s+/g, ' ').trim()
-  const start = text.length > RESPONSE_CHARACTERS ? `${text.slice(0, RESPONSE_CHARACTERS)}…` : text
-  return text === '' ? '' : `The response began with “${start}”.`
 }
 
 function status(name: StatusName, summary: string): Status {
