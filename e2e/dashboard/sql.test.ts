@@ -115,6 +115,22 @@ test('queries of a browser are shared only when somebody asks for it', async () 
   await tab.page.getByRole('button', { name: 'Move 1 query of this browser to the lake' }).waitFor({ state: 'detached' })
 })
 
+test('a query of a browser can be opened and removed although the lake has one with the same name', async () => {
+  await tab.page.evaluate(`localStorage.setItem('switchyard.sql.saved', '[{"name":"The answer","query":"select 43 as answer"}]')`)
+  await tab.visit('/sql')
+  const saved = tab.page.getByLabel('Saved queries')
+  const own = saved.getByRole('option', { name: 'The answer (only in this browser)' })
+  await own.waitFor({ state: 'attached' })
+  await saved.selectOption({ label: 'The answer' })
+  await tab.page.getByText('select 42 as answer').waitFor()
+  await saved.selectOption({ label: 'The answer (only in this browser)' })
+  await tab.page.getByText('select 43 as answer').waitFor()
+  await tab.page.getByRole('button', { name: 'Remove' }).click()
+  await own.waitFor({ state: 'detached' })
+  await tab.until(`localStorage.getItem('switchyard.sql.saved') === null`)
+  await saved.getByRole('option', { name: 'The answer' }).waitFor({ state: 'attached' })
+})
+
 test('a query is cancelled', async () => {
   await run('select count(*) from range(10000000) a, range(1000000) b where a.range * b.range = 7')
   await tab.page.getByRole('button', { name: 'Cancel' }).click()

@@ -5,18 +5,14 @@ import { useState } from 'react'
 import type { ApiProblem } from '../../api/client.ts'
 import { useApi, useChange } from '../../api/queries.ts'
 import { useMayEdit } from '../../session/session.tsx'
-
-export interface SavedQuery {
-  name: string
-  query: string
-}
+import { type ListedQuery, listedQueries, type SavedQuery } from './listed-queries.ts'
 
 export interface SavedQueries {
-  saved: readonly SavedQuery[]
+  saved: readonly ListedQuery[]
   /** Whether others see them. */
   isShared: boolean
   save: (query: SavedQuery) => void
-  remove: (name: string) => void
+  remove: (query: ListedQuery) => void
   /** Queries of this browser that could be shared. */
   unshared: readonly SavedQuery[]
   /** Moves them to the lake. Rejects with the last error if some could not be moved; these stay in the browser. */
@@ -56,21 +52,20 @@ export function useSavedQueries(lake: { id: string; shared?: boolean | undefined
     if (problem !== null) throw problem
   }
 
-  const removeOwn = (name: string): void => keep(own.filter((each) => each.name !== name))
+  const removeOwn = ({ name }: SavedQuery): void => keep(own.filter((each) => each.name !== name))
   if (!isShared) {
     const save = (query: SavedQuery): void =>
       keep([...own.filter(({ name }) => name !== query.name), query].sort((one, other) => (one.name < other.name ? -1 : 1)))
-    return { saved: own, isShared, save, remove: removeOwn, unshared: [], share, problem: null }
+    return { saved: listedQueries([], own, isShared), isShared, save, remove: removeOwn, unshared: [], share, problem: null }
   }
   const unshared = list.data === undefined ? [] : own
   return {
-    saved: [...stored, ...unshared.filter(({ name }) => !stored.some((each) => each.name === name))],
+    saved: listedQueries(stored, unshared, isShared),
     isShared,
     save: (body) => saving.mutate({ params, body }),
-    remove: (name) => {
-      const queryId = stored.find((each) => each.name === name)?.id
-      if (queryId === undefined) removeOwn(name)
-      else removing.mutate({ params: { ...params, queryId } })
+    remove: (query) => {
+      if (query.id === null) removeOwn(query)
+      else removing.mutate({ params: { ...params, queryId: query.id } })
     },
     unshared,
     share,

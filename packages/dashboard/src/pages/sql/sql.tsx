@@ -13,9 +13,10 @@ import { useSession } from '../../session/session.tsx'
 import { exactCount, plural } from '../../text/format.ts'
 import { chartOf, type Result } from './chartable.ts'
 import { failedQuery, identifier } from './failed-query.ts'
+import { openedQuery, type SavedQuery } from './listed-queries.ts'
 import { ResultChart } from './result-chart.tsx'
 import { csvOf } from './result-csv.ts'
-import { type SavedQuery, useSavedQueries } from './saved-queries.ts'
+import { useSavedQueries } from './saved-queries.ts'
 import { type Run, useQueryRun } from './use-query-run.ts'
 
 type Destination = Answer<'GET /api/destinations'>['data'][number]
@@ -139,26 +140,39 @@ function FailedMessages({
 function Saved({ lake, query, onOpen }: { lake: Destination; query: string; onOpen: (query: string) => void }) {
   const { saved, isShared, save, remove, unshared, share, problem } = useSavedQueries(lake)
   const [name, setName] = useState('')
-  const opened = saved.find((each) => each.name === name)
+  const [key, setKey] = useState<string | null>(null)
+  const opened = openedQuery(saved, key, name)
   return (
     <>
       <Group gap="sm" align="flex-end">
         {saved.length > 0 && (
           <NativeSelect
             label="Saved queries"
-            value={opened?.name ?? ''}
+            value={opened?.key ?? ''}
             onChange={({ currentTarget }) => {
-              setName(currentTarget.value)
-              onOpen(saved.find((each) => each.name === currentTarget.value)?.query ?? '')
+              const chosen = saved.find((each) => each.key === currentTarget.value)
+              setKey(chosen?.key ?? null)
+              setName(chosen?.name ?? '')
+              onOpen(chosen?.query ?? '')
             }}
-            data={[{ value: '', label: 'Choose…', disabled: true }, ...saved.map((each) => each.name)]}
+            data={[{ value: '', label: 'Choose…', disabled: true }, ...saved.map(({ key: value, label }) => ({ value, label }))]}
           />
         )}
         <TextInput label="Name of the query" value={name} onChange={({ currentTarget }) => setName(currentTarget.value)} />
         <SecondaryButton disabled={name.trim() === '' || query.trim() === ''} onClick={() => save({ name: name.trim(), query })}>
           Save query
         </SecondaryButton>
-        {opened !== undefined && <SecondaryButton onClick={() => remove(opened.name)}>Remove</SecondaryButton>}
+        {opened !== undefined && (
+          <SecondaryButton
+            onClick={() => {
+              remove(opened)
+              // Otherwise a second click would remove another query with this name.
+              setName('')
+            }}
+          >
+            Remove
+          </SecondaryButton>
+        )}
         {unshared.length > 0 && <ShareQueries lake={lake} queries={unshared} onShare={share} />}
       </Group>
       {!isShared && <SmallNote>Saved queries stay in this browser, because you do not have access to all sources of the lake.</SmallNote>}
