@@ -71,9 +71,9 @@ export function repeatsCause({ subject, cause }: Incident, above: Incident | und
   return cause !== null && above?.cause === cause && above.subject.kind === subject.kind && above.subject.id === subject.id
 }
 
-/** The number of an incident is not worth showing if it is zero and always was: nothing waits for a receiver that rejects every message for good. */
+/** Zero says nothing beside the message: nothing waits for a receiver that rejects every message for good. */
 export function hasCount({ measure }: Pick<Incident, 'measure'>): boolean {
-  return measure !== null && measure.value !== null && [measure, ...measure.readings].some(({ value }) => value !== 0)
+  return measure !== null && measure.value !== null && measure.value !== 0
 }
 
 /** The incidents that need attention: not acknowledged, not muted, and more severe than a notice. The badges count them. */

@@ -21,7 +21,7 @@ export function WaitsFor({ id }: { id: string }) {
   if (targets === undefined) return <Note span>…</Note>
   const waiting = waitingFor(targets)
   if (waiting.length === 0) return <Note span>The stored messages are being deleted.</Note>
-  const isMore = targets.length === SAMPLE
+  const isMore = targets.length >= SAMPLE
   return (
     <Stack gap={2}>
       {waiting.slice(0, SHOWN).map(({ destinationId, users }) => {
@@ -39,11 +39,14 @@ export function WaitsFor({ id }: { id: string }) {
   )
 }
 
-/** The targets whose delivery was attempted without success; if there are none, those that were not attempted yet. */
+/** The targets whose delivery failed for good, and those whose delivery was attempted without success; if there are none of these, those that were not attempted yet. */
 function useTargets(id: string): readonly Target[] | undefined {
   const common = { params: { id }, everyMs: 5_000 }
   const running = useApi('GET /api/deletions/{id}/targets', { ...common, query: { state: 'running', limit: SAMPLE } })
   const isIdle = running.data?.data.every(({ destinationId }) => destinationId === null) === true
   const pending = useApi('GET /api/deletions/{id}/targets', { ...common, query: { state: 'pending', limit: SAMPLE }, enabled: isIdle })
-  return isIdle ? pending.data?.data : running.data?.data
+  // The request is not finished before they are replayed.
+  const failed = useApi('GET /api/deletions/{id}/targets', { ...common, query: { state: 'failed', limit: SAMPLE } })
+  const open = isIdle ? pending.data?.data : running.data?.data
+  return open === undefined || failed.data === undefined ? undefined : [...failed.data.data, ...open]
 }
