@@ -31,9 +31,11 @@ const ADVICE: Readonly<Record<keyof typeof REASONS, string>> = {
   mail_without_tls: 'Enable TLS (STARTTLS) on the mail server, or use its port with TLS: smtps://host:465.',
   mail_login_refused:
     'Check the user name and the password. Some services need a password for applications. The email is sent again automatically.',
-  mail_deferred: 'The reply of the mail server says why: its start is shown with the attempt. The email is sent again automatically.',
+  mail_deferred:
+    'The start of the reply, which says why, is shown with the attempt, unless the server refused the connection. The email is sent again automatically.',
   mail_refused: 'The reply of the mail server says why: its start is shown with the attempt. Correct the addresses, then replay.',
-  mail_protocol_error: 'Check the port: smtps:// is for TLS from the start (465), smtp:// for STARTTLS (587).',
+  mail_protocol_error:
+    'Check the port: smtps:// is for TLS from the start (465), smtp:// for STARTTLS (587). If it is right, the mail server is faulty. The email is sent again automatically.',
   mail_invalid: 'Correct `from`, `to`, `subject` and `text` in the request of the destination, then replay.',
   mapping_failed: "Correct the destination's request, then replay.",
   transformation_failed: "Correct the destination's transformation, then replay.",

@@ -58,7 +58,7 @@ function recipientsOf(to: unknown): string[] | null {
 }
 
 function isAddress(text: string): boolean {
-  return text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text)
+  return text.length <= MAX_ADDRESS_LENGTH && ADDRESS.test(text) && !text.includes('=?')
 }
 
 function senderOf(text: string): Email['from'] | null {
@@ -68,9 +68,15 @@ function senderOf(text: string): Email['from'] | null {
   return isAddress(address) ? { name: start === -1 ? '' : oneLine(text.slice(0, start), MAX_FROM_LENGTH), address } : null
 }
 
-/** Without what could begin another line or change the direction of the text. No character is cut in half. */
+/**
+ * Without what could begin another line or change the direction of the text, and without encoded words (RFC 2047), which mail programs would decode to
+ * such characters. No character is cut in half.
+ */
 function oneLine(text: string, maxLength: number): string {
-  const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, ' ').trim()
+  const line = text
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, ' ')
+    .replaceAll('=?', '= ?')
+    .trim()
   return line
     .slice(0, maxLength)
     .replace(/[\uD800-\uDBFF]$/, '')

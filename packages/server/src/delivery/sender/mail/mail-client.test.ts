@@ -68,7 +68,8 @@ suite('emails', () => {
     assert.ok(!server.commands.some((command) => command.includes('AUTH')))
   })
 
-  const refusals: [what: string, MailServerOptions, verdict: 'temporary' | 'permanent', reason: string][] = [
+  type Refusal = [what: string, MailServerOptions, verdict: 'temporary' | 'permanent', reason: string]
+  const refusals: Refusal[] = [
     [
       'a refused login',
       { answer: (command) => (/^AUTH/.test(command) ? '535 wrong pass:word' : undefined) },
@@ -108,6 +109,45 @@ suite('emails', () => {
       'temporary',
       'mail_protocol_error',
     ],
+    ...(
+      [
+        [/^MAIL/, 'hello there'],
+        [/^MAIL/, '354 go'],
+        [/^MAIL/, '999 what'],
+        [/^RCPT/, 'oops'],
+        [/^DATA/, 'oops'],
+        [/^END/, 'oops'],
+        [/^END/, '354 go'],
+      ] as const
+    ).map(
+      ([command, reply]): Refusal => [
+        `the reply “${reply}” to ${command.source.slice(1)}`,
+        { answer: (each) => (command.test(each) ? reply : undefined) },
+        'temporary',
+        'mail_protocol_error',
+      ],
+    ),
+    ...(
+      [
+        [/^MAIL/, '500 unknown command', 'mail_deferred'],
+        [/^MAIL/, '501 5.5.4 no such parameter', 'mail_deferred'],
+        [/^RCPT/, '501 5.1.3 bad address', 'mail_refused'],
+        [/^DATA/, '503 wrong order', 'mail_deferred'],
+        [/^RCPT/, '504 no such parameter', 'mail_deferred'],
+        [/^MAIL/, '534 5.7.9 another login', 'mail_deferred'],
+        [/^MAIL/, '535 5.7.8 log in', 'mail_deferred'],
+        [/^MAIL/, '538 5.7.11 encrypt', 'mail_deferred'],
+        [/^RCPT/, '552 too many recipients', 'mail_deferred'],
+        [/^END/, '552 5.3.4 too large', 'mail_refused'],
+      ] as const
+    ).map(
+      ([command, reply, reason]): Refusal => [
+        `the reply “${reply}” to ${command.source.slice(1)}`,
+        { answer: (each) => (command.test(each) ? reply : undefined) },
+        reason === 'mail_refused' ? 'permanent' : 'temporary',
+        reason,
+      ],
+    ),
     [
       'an untrusted certificate',
       { certificate: createCertificate({ commonName: 'mail', hosts: ['127.0.0.1'] }) },
@@ -133,9 +173,32 @@ suite('emails', () => {
     })
   }
 
-  test('the reply of the server is kept, without the login', async (t) => {
-    const server = await startMailServer(t, { answer: (command) => (/^AUTH/.test(command) ? '535 wrong pass:word' : undefined) })
-    assert.equal((await send(t, server)).responseStart, '535 wrong (hidden)')
+  test('only the codes of a reply to the login are kept', async (t) => {
+    const encoded = LOGIN_FORMS[4] as string
+    const [first, second] = [encoded.slice(0, 20), encoded.slice(20)]
+    for (const [reply, kept] of [
+      ['535 wrong pass:word', '535'],
+      [`535-5.7.8 ${first}\r\n535 5.7.8 ${second}`, '535 5.7.8'],
+      ['454 4.7.0 later', '454 4.7.0'],
+      ['pass:word', null],
+    ] as const) {
+      const server = await startMailServer(t, { answer: (command) => (/^AUTH/.test(command) ? reply : undefined) })
+      assert.equal((await send(t, server)).responseStart, kept)
+    }
+  })
+
+  test('the login is hidden in a reply that is not valid UTF-8', async (t) => {
+    const password = 'pässwörd'
+    const text = Buffer.from(`550 ${password} `)
+    const server = await startMailServer(t, {
+      answer: (command) => {
+        if (!/^MAIL/.test(command)) return undefined
+        server.say(Buffer.concat([text, Buffer.from([0xff])]))
+        return null
+      },
+    })
+    const headers = ['Authorization', basicCredentials('alerts@example.com', password)]
+    assert.equal((await send(t, server, { request: { headers } })).responseStart, '550 (hidden) \u00ff')
   })
 
   const LOGIN_FORMS = [
@@ -146,7 +209,6 @@ suite('emails', () => {
     ),
   ]
   const REPLIES: [what: string, command: RegExp, code: number][] = [
-    ['to the login', /^AUTH/, 535],
     ['about the sender', /^MAIL/, 550],
     ['about one of two recipients', /^RCPT TO:<b@/, 550],
     ['to a refused email', /^END/, 554],
@@ -331,6 +393,18 @@ suite('emails', () => {
     assert.ok(!fields.some((field) => /^bcc/i.test(field)))
   })
 
+  test('an encoded word in a subject or a name is not written', async (t) => {
+    const server = await startMailServer(t)
+    const encoded = '=?utf-8?Q?Pay_now=E2=80=AE_gpj=0D=0ABcc=3A_x?='
+    for (const text of [encoded, `ü ${encoded}`, `${encoded}${'x'.repeat(100)}`]) {
+      assert.equal((await send(t, server, { email: { ...EMAIL, from: `${text} <alerts@example.com>`, subject: text } })).verdict, 'success')
+      const { fields } = read(server.emails.at(-1) as { content: string })
+      const shown = fields.filter((field) => /^(?:Subject|From):/.test(field)).join('\n')
+      // What nodemailer itself encodes has its charset in upper case.
+      assert.doesNotMatch(shown, /=\?utf-8/)
+    }
+  })
+
   test('an address that is none is refused before anything is dialled', async (t) => {
     const server = await startMailServer(t)
     const injected = 'a@example.com>\r\nRCPT TO:<victim@example.com'
@@ -339,6 +413,7 @@ suite('emails', () => {
       { ...EMAIL, to: [injected] },
       { ...EMAIL, to: [] },
       { ...EMAIL, from: injected },
+      { ...EMAIL, to: '=?utf-8?Q?x?=@example.com' },
       { ...EMAIL, from: `Name <alerts@example.com>\r\nBcc: victim@example.com` },
       { ...EMAIL, from: `${'x'.repeat(600)} <alerts@example.com>` },
       { ...EMAIL, to: 'a@example.com, victim@example.com' },
@@ -381,6 +456,11 @@ suite('emails', () => {
     const email = emailOf(JSON.stringify({ ...EMAIL, from: `${hidden} <alerts@example.com>`, subject: hidden }))
     assert.ok(typeof email === 'object')
     assert.deepEqual([email.from.name, email.subject], ['a b c d e f g h', 'a b c d e f g h'])
+    const encoded = '=?utf-8?Q?Pay_now=E2=80=AE_gpj=0D=0ABcc=3A_x?='
+    const word = emailOf(JSON.stringify({ ...EMAIL, from: `${encoded} <alerts@example.com>`, subject: `${encoded} ü` }))
+    assert.ok(typeof word === 'object')
+    const broken = '= ?utf-8?Q?Pay_now=E2=80=AE_gpj=0D=0ABcc=3A_x?='
+    assert.deepEqual([word.from.name, word.subject], [broken, `${broken} ü`])
     const cut = emailOf(JSON.stringify({ ...EMAIL, subject: `${'x'.repeat(499)}😀` }))
     assert.ok(typeof cut === 'object')
     assert.equal(cut.subject, 'x'.repeat(499))

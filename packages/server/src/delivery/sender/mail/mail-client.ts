@@ -12,7 +12,16 @@ import type { HttpClient, HttpClientOptions, SendRequest } from '../http/attempt
 import { type Connection, Connections, DialError } from '../http/connections.ts'
 import type { Email } from './email.ts'
 import type { LimitedConnection } from './limited-connection.ts'
-import { credentialsOf, headerOf, isMailError, reasonOfMailError, refusedRecipients, replyHider, shownReply } from './mail-problems.ts'
+import {
+  credentialsOf,
+  headerOf,
+  isMailError,
+  reasonOfMailError,
+  refusedRecipients,
+  replyHider,
+  replyOf,
+  shownReply,
+} from './mail-problems.ts'
 
 /** Always the same, so that mail servers do not learn the name of the host. Some accept no name without a domain. */
 const EHLO_NAME = '[127.0.0.1]'
@@ -201,9 +210,7 @@ class MailAttempt {
 
   #failWith(error: unknown): void {
     if (error instanceof DialError) this.fail(error.reason)
-    // Without a command, it may come from a server that is no mail server.
-    else if (isMailError(error))
-      this.fail(reasonOfMailError(error), undefined, error.command === 'CONN' ? null : shownReply(error.response, this.#hide))
+    else if (isMailError(error)) this.fail(reasonOfMailError(error), undefined, shownReply(replyOf(error), this.#hide))
     // A bug.
     else this.fail('internal_error')
   }

@@ -41,16 +41,20 @@ export function credentialsOf(request: Pick<SendRequest, 'headers'>): { user: st
 
 /** The commands whose refusal is about this email. A refusal of others is about the server, or the login. */
 const ABOUT_THE_EMAIL = new Set(['MAIL FROM', 'RCPT TO', 'DATA'])
-/** The login is missing, which may be changed. */
-const LOGIN_REQUIRED = 530
+/** The server does not know the command or a parameter, or wants another login: mistakes of the server or of the settings. */
+const ABOUT_THE_SERVER = new Set([500, 501, 502, 503, 504, 530, 534, 535, 538])
+/** Older servers mean 452 by it, too many recipients, if it is a reply to RCPT TO (RFC 5321, 4.5.3.1.10). */
+const TOO_MANY_RECIPIENTS = 552
 
 export function reasonOfMailError(error: MailError): ReasonCode {
   const { code, originalCode, command, response, responseCode, rejectedErrors = [] } = error
   if (code === 'ETIMEDOUT') return 'timeout'
   if (code === 'EAUTH') return 'mail_login_refused'
   if (command === 'STARTTLS' && response !== undefined) return 'mail_without_tls'
-  if (responseCode !== undefined && responseCode >= 400)
+  if (responseCode !== undefined && responseCode >= 400 && responseCode < 600)
     return [error, ...rejectedErrors].every(isPermanent) ? 'mail_refused' : 'mail_deferred'
+  // nodemailer also reports a reply that is neither a success nor a failure in this way.
+  if ((code === 'EMESSAGE' || code === 'EENVELOPE') && response !== undefined) return 'mail_protocol_error'
   // nodemailer itself refused it: larger than the server accepts, or an address.
   if (code === 'EMESSAGE') return 'mail_refused'
   if (code === 'EENVELOPE') return 'mail_invalid'
@@ -62,10 +66,12 @@ export function reasonOfMailError(error: MailError): ReasonCode {
   return ofTls === 'tls_failure' && !/^ERR_(?:SSL|TLS)_/.test(originalCode) ? reasonOfError({ code: originalCode }) : ofTls
 }
 
-/** Some servers send 5xx with an enhanced code (RFC 3463) that says that the failure is for now (4.x.x) or of the network (x.4.x). */
+/** Some servers send 5xx with an enhanced code (RFC 3463) that says that the failure is for now (4.x.x) or of the network (x.4.x), or 501 about an address (x.1.x). */
 function isPermanent({ command, response = '', responseCode = 0 }: MailError): boolean {
-  if (responseCode < 500 || responseCode === LOGIN_REQUIRED || !ABOUT_THE_EMAIL.has(command ?? '')) return false
+  if (responseCode < 500 || responseCode > 599 || !ABOUT_THE_EMAIL.has(command ?? '')) return false
+  if (responseCode === TOO_MANY_RECIPIENTS && command === 'RCPT TO') return false
   const [, kind, subject] = /^\d{3}[ -](\d)\.(\d{1,3})\.\d{1,3}\b/.exec(response) ?? []
+  if (ABOUT_THE_SERVER.has(responseCode) && subject !== '1') return false
   return kind !== '4' && subject !== '4'
 }
 
@@ -78,9 +84,19 @@ export function replyHider(credentials: { user: string; pass: string } | null): 
   const { user, pass } = credentials
   const logins = [`\0${user}\0${pass}`, `${user}\0${user}\0${pass}`, `${user}:${pass}`].map((text) => Buffer.from(text).toString('base64'))
   const all = [...logins, ...[pass, user].filter((text) => text.length >= MIN_HIDDEN_LENGTH).flatMap(writtenForms)]
+  // nodemailer reads a reply as Latin-1 if it is not valid UTF-8.
+  const inLatin1 = all.map((form) => Buffer.from(form).toString('latin1'))
   // Longest first, because one may contain another.
-  const forms = [...new Set(all)].sort((left, right) => right.length - left.length)
+  const forms = [...new Set([...all, ...inLatin1])].sort((left, right) => right.length - left.length)
   return (reply) => forms.reduce((text, form) => text.replaceAll(form, HIDDEN), reply)
+}
+
+/** The reply that caused an error, as far as it may be kept. */
+export function replyOf({ command = 'CONN', response }: MailError): string | undefined {
+  // Before a command was answered, it may come from a server that is no mail server.
+  if (command === 'CONN') return undefined
+  // It may contain the login in a form that is not found, such as broken over two lines.
+  return command.startsWith('AUTH') ? /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3}\b)?/.exec(response ?? '')?.[0].replace('-', ' ') : response
 }
 
 /** The start of a reply, in the form that every store accepts; null if there is none. Secrets are hidden before it is cut, which could leave a part of one. */
