@@ -227,13 +227,7 @@ class Postgres implements PostgresStore {
     })
     this.quarantine = createQuarantine(context)
     this.order = createOrder(context)
-    this.ingest = new Accepting(context, {
-      claiming: this.#claiming,
-      ownPartitions: () => this.#partitions.claimable,
-      refresh: () => this.#shared.refresh(),
-      onState,
-      onCommit,
-    })
+    this.ingest = new Accepting(context, { claiming: this.#claiming, owned: this.#partitions, shared: this.#shared, onState, onCommit })
     this.#settling = new Settling(context, {
       claiming: this.#claiming,
       onCommit,

@@ -15,6 +15,8 @@ import { KEY_WORDS, writeKeys } from '../../encoding/segment-keys.ts'
 import { owedIndexes, type Routes, storedSkips } from '../../encoding/stored-parts.ts'
 import { type CountBatch, DeferredCounts } from '../../history/deferred-counts.ts'
 import { type AcceptBatch, type AcceptResult, type IngestStore, type Shipment, type Skip, StoreUnavailable } from '../../store.ts'
+import type { OrderPartitions } from '../cluster/order-partitions.ts'
+import type { SharedConfiguration } from '../cluster/shared-configuration.ts'
 import type { MessageContext } from '../cluster/store-context.ts'
 import { PostgresUnavailable } from '../session/connection.ts'
 import { writeText } from '../session/text-columns.ts'
@@ -36,9 +38,9 @@ import { recordDuplicates } from './repeats.ts'
 interface Tools {
   claiming: Claiming
   /** The partitions of ordered destinations of which this node claims shipments. */
-  ownPartitions: () => readonly number[]
+  owned: Pick<OrderPartitions, 'claimable'>
   /** Reads the configuration again, after a destination that the messages are routed to turned out to be deleted. */
-  refresh: () => Promise<void>
+  shared: Pick<SharedConfiguration, 'refresh'>
   onState: (problem: string | null) => void
   onCommit: (commitMs: number, batches: number) => void
 }
@@ -165,7 +167,7 @@ export class Accepting implements IngestStore {
         }
         const { code, message } = error as { code?: string; message?: string }
         if (code !== 'SY001' || nth === 3) throw code === 'SY001' ? new StoreUnavailable(message) : error
-        if (message === DESTINATION_DELETED) await this.#tools.refresh()
+        if (message === DESTINATION_DELETED) await this.#tools.shared.refresh()
         else await this.#ensureLease(items)
       }
     }
@@ -174,8 +176,8 @@ export class Accepting implements IngestStore {
   /** Before delivery is told that there are ordered shipments to claim. */
   #remember({ segment, duplicates }: Accepted, batch: AcceptBatch, shipments: readonly PlannedShipment[]): void {
     if (segment === null || !shipments.some(({ keys }) => keys !== undefined)) return
-    const { claiming, ownPartitions } = this.#tools
-    const own = new Set(ownPartitions())
+    const { claiming, owned } = this.#tools
+    const own = new Set(owned.claimable)
     const claimed = shipments.filter(({ keys, partition }) => keys !== undefined && own.has(partition as number))
     claiming.recentBodies.add(segment as string, batch, duplicates, claimed.length)
   }
