@@ -1,6 +1,8 @@
 // The destinations that the dashboard makes for alerts: the service accepts each, and sends what the preview of the form shows.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { previewOf, RECEIVER_KINDS, SAMPLE_ALERT } from '../../packages/dashboard/src/pages/alerts/receiver-kinds.ts'
 import { type Service, startService } from '../system/service.ts'
@@ -49,4 +51,17 @@ suite('receivers of alerts', () => {
       else assert.deepEqual(request, previewOf(settings))
     })
   }
+
+  test('the example for Slack in the guide escapes what Slack would interpret', async () => {
+    const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/alerts.md'), 'utf8')
+    const examples = [...guide.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text as string) as { name?: string })
+    const body = examples.find(({ name }) => name === 'Alerts in Slack') ?? assert.fail('the guide has no example for Slack')
+    const made = await service.api<{ id: string }>('/destinations', { method: 'POST', body: { ...body, name: 'Slack of the guide' } })
+    const properties = { ...SAMPLE_ALERT.properties, message: '<!channel> A & B failed.', link: '/alerts' }
+    const message = { ...SAMPLE_ALERT, properties }
+    const { data } = await service.api<Preview>(`/destinations/${made.id}/preview`, { method: 'POST', body: { message } })
+    assert.deepEqual(JSON.parse(data[0]?.request?.body ?? ''), {
+      text: '*Destination Failing* (open): &lt;!channel> A &amp; B failed. /alerts',
+    })
+  })
 })
