@@ -7,9 +7,8 @@ import { Sparkline } from '../components/sparkline.tsx'
 import { LongStrong, LongText, SmallNote, SmallTag, Time, ViewLink } from '../components/styled.tsx'
 import { useRunnable } from '../session/session.tsx'
 import { exactCount, withUnbrokenUnits } from '../text/format.ts'
-import { responseText } from '../text/response-text.ts'
 import { IncidentActions } from './incident-actions.tsx'
-import { causeLinkText, hasCount, type Incident, SEVERITY_LOOKS } from './incident-text.ts'
+import { causeInFull, causeLinkText, hasCount, type Incident, SEVERITY_LOOKS } from './incident-text.ts'
 
 export function incidentPath({ id }: Pick<Incident, 'id'>): string {
   return `/alerts/${encodeURIComponent(id)}`
@@ -24,11 +23,11 @@ interface IncidentItemProps {
 
 export function IncidentItem({ incident, isFirst, hidesCause = false }: IncidentItemProps) {
   const runnable = useRunnable()
-  const { severity, subject, event, state, since, message, cause, measure, acknowledged, muted, link } = incident
+  const { severity, subject, event, state, since, message, measure, acknowledged, muted, link } = incident
   const { color, word } = SEVERITY_LOOKS[severity]
   const linkText = causeLinkText(link)
   const [location] = useLocation()
-  const response = useResponse(incident, hidesCause)
+  const [inFull, response] = useCause(incident, hidesCause)
   return (
     <Box
       component="li"
@@ -52,8 +51,8 @@ export function IncidentItem({ incident, isFirst, hidesCause = false }: Incident
               {state === 'starting' && <SmallTag color="gray">just begun</SmallTag>}
               {muted && <SmallTag color="gray">muted</SmallTag>}
             </Group>
-            {cause !== null && !hidesCause && <LongStrong>{withUnbrokenUnits(runnable(cause))}</LongStrong>}
-            {response !== '' && <LongText>{response}</LongText>}
+            {inFull !== undefined && <LongStrong>{withUnbrokenUnits(runnable(inFull))}</LongStrong>}
+            {response !== undefined && <LongText>{response}</LongText>}
             <LongText>{withUnbrokenUnits(runnable(message))}</LongText>
             {acknowledged !== null && (
               <SmallNote style={{ overflowWrap: 'anywhere' }}>
@@ -90,12 +89,12 @@ export function IncidentItem({ incident, isFirst, hidesCause = false }: Incident
   )
 }
 
-/** How the response of the receiver began, if its cause is a response. An incident does not contain it, because it may contain data of users. */
-function useResponse({ subject, cause, state }: Incident, isHidden: boolean): string {
+/** The cause, and how the response of the receiver began. Empty if it is hidden. The health has only what the viewer may see. */
+function useCause(incident: Incident, isHidden: boolean): string[] {
+  const { subject, cause, state } = incident
   const isAsked = !isHidden && subject.kind === 'destination' && cause !== null && state !== 'closed'
   const health = useApi('GET /api/destinations/health', { everyMs: 10_000, enabled: isAsked })
-  const failure = isAsked ? health.data?.data.find(({ destinationId }) => destinationId === subject.id)?.mostFrequentFailure : null
-  return failure?.error === cause ? responseText(failure.responseStart) : ''
+  return isHidden ? [] : causeInFull(incident, isAsked ? (health.data?.data ?? []) : [])
 }
 
 function Measure({ measure: { label, value, readings }, color }: { measure: NonNullable<Incident['measure']>; color: string }) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import {
+  causeInFull,
   causeLinkText,
   groupedBySubject,
   hasCount,
@@ -97,6 +98,29 @@ test('incidents about the same thing are together, and the cause is said once', 
       ['other', false],
     ],
   )
+})
+
+test('a cause is shown in full if the destination still fails for this reason', () => {
+  const cause = 'The integration rejected the message: a value that its action needs is missing or invalid.'
+  const failure = { reason: 'invalid_payload', error: 'HubSpot: "email" is missing.' }
+  const other = { reason: 'http_500', error: 'The receiver answered 500 Internal Server Error.' }
+  const about = (kind: 'destination' | 'source', text: string | null = cause) => ({
+    subject: { kind, id: 'crm', name: 'CRM' },
+    cause: text,
+  })
+  const health = (latest: typeof failure | null, frequent: typeof failure | null, responseStart: string | null = null) => [
+    { destinationId: 'mail', failure, mostFrequentFailure: null },
+    { destinationId: 'crm', failure: latest, mostFrequentFailure: frequent && { ...frequent, responseStart, attempts: 3 } },
+  ]
+  const crm = about('destination')
+  assert.deepEqual(causeInFull(crm, health(failure, other)), [failure.error])
+  assert.deepEqual(causeInFull(crm, health(other, failure, '{"a":1}')), [failure.error, 'The response began with “{"a":1}”.'])
+  assert.deepEqual(causeInFull(about('destination', other.error), health(null, other)), [other.error])
+  assert.deepEqual(causeInFull(crm, health(other, other)), [cause])
+  assert.deepEqual(causeInFull(crm, health(null, null)), [cause])
+  assert.deepEqual(causeInFull(crm, []), [cause])
+  assert.deepEqual(causeInFull(about('source'), health(failure, failure)), [cause])
+  assert.deepEqual(causeInFull(about('destination', null), health(failure, failure)), [])
 })
 
 test('a number that is zero or unknown is not shown', () => {

@@ -2,6 +2,8 @@
 
 import type { Schemas } from '../api/client.ts'
 import { capitalized, duration } from '../text/format.ts'
+import { reasonSentence } from '../text/reasons.ts'
+import { responseText } from '../text/response-text.ts'
 
 export type Incident = Schemas['Incident']
 export type AlertRule = Schemas['AlertRule']
@@ -64,6 +66,25 @@ export function groupedBySubject(incidents: readonly Incident[]): Incident[] {
     groups.set(key, [...(groups.get(key) ?? []), incident])
   }
   return [...groups.values()].flat()
+}
+
+interface Failures {
+  destinationId: string
+  failure: { reason: string; error: string } | null
+  mostFrequentFailure: { reason: string; error: string; responseStart: string | null } | null
+}
+
+/**
+ * The cause of an incident in the words of the receiver or tool, with the start of its response, if the destination still fails for this reason.
+ * The incident has only the usual sentence of the reason, because errors and responses may quote messages.
+ */
+export function causeInFull({ subject, cause }: Pick<Incident, 'subject' | 'cause'>, health: readonly Failures[]): string[] {
+  if (cause === null) return []
+  const found = subject.kind === 'destination' ? health.find(({ destinationId }) => destinationId === subject.id) : undefined
+  const isMeant = (failure: { reason: string } | null | undefined): boolean => failure != null && reasonSentence(failure.reason) === cause
+  const frequent = found?.mostFrequentFailure
+  if (frequent != null && isMeant(frequent)) return [frequent.error, responseText(frequent.responseStart)].filter((text) => text !== '')
+  return found?.failure != null && isMeant(found.failure) ? [found.failure.error] : [cause]
 }
 
 /** Whether the list says the cause already, right above and about the same thing. */

@@ -29,6 +29,7 @@ export function incidentMessage(
 ): AcceptBatch {
   const { id, rule, subject, sinceMs, openedAtMs, closedAtMs, details, message, closedMessage, link } = incident
   const isOpen = state === 'open'
+  const cause = typeof details['cause'] === 'string' ? details['cause'] : null
   const properties = {
     incidentId: id,
     rule,
@@ -37,11 +38,12 @@ export function incidentMessage(
     since: isoTime(sinceMs),
     openedAt: isoTime(openedAtMs),
     closedAt: isOpen || closedAtMs === null ? null : isoTime(closedAtMs),
-    message: isOpen ? message : (closedMessage ?? message),
+    // Most receivers show only the message. In lists of incidents, the cause is shown beside it.
+    message: isOpen ? `${message}${cause === null ? '' : ` Last error: ${cause}`}` : (closedMessage ?? message),
     link: about.baseUrl + link,
     incidentLink: `${about.baseUrl}/alerts/${id}`,
     severity: incident.severity ?? severity(details),
-    cause: typeof details['cause'] === 'string' ? details['cause'] : null,
+    cause,
     details: { ...details },
   }
   const atMs = isOpen ? openedAtMs : (closedAtMs ?? about.nowMs)

@@ -24,6 +24,7 @@ async function openStore(t: TestContext): Promise<{ store: TestStore; place: Sto
 }
 
 const all = () => true
+const ANSWERED_500 = 'The receiver answered 500 Internal Server Error.'
 const FIRST_PAGE = { limit: 50, cursor: null }
 const propertiesOf = (message: JsonObject | undefined): JsonObject => message?.['properties'] as JsonObject
 
@@ -60,11 +61,15 @@ suite('a failing destination', () => {
       link: `https://events.example.com/destinations/${shop.id}`,
       incidentLink: `https://events.example.com/alerts/${incident?.id}`,
       severity: 'critical',
-      cause: null,
-      details: { failed: 12, delivered: 0, pending: 0, reason: 'http_500' },
+      cause: ANSWERED_500,
+      details: { failed: 12, delivered: 0, pending: 0, reason: 'http_500', cause: ANSWERED_500 },
     })
     assert.equal(since, new Date(START_MS).toISOString())
-    assert.match(String(message), /^The destination "warehouse" has been failing for 5 minutes: 12 of 12 delivery attempts/)
+    assert.equal(
+      message,
+      `The destination "warehouse" has been failing for 5 minutes: 12 of 12 delivery attempts failed. No delivery is pending. Last error: ${ANSWERED_500}`,
+    )
+    assert.equal(`${incident?.openedMessage} Last error: ${ANSWERED_500}`, message, 'the list shows the cause beside the message')
 
     for (let minute = 10; minute < 14; minute++) await count(store, 'destination', shop.id, START_MS + minute * MINUTE_MS, { delivered: 5 })
     for (let minute = 0; minute < 5; minute++) await rig.pass(1)

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
+import type { JsonObject } from '@switchyard/protocol'
+import { usualSentence } from '../api/attempt-reasons.ts'
 import { accept, newDestination, tracks } from '../store/conformance/fixtures.ts'
 import { newStoreLocation, type TestStore } from '../store/fixtures/test-store.ts'
 import { alertsOn, count, newInstallation, START_MS, told } from './fixtures/rig.ts'
@@ -22,6 +24,9 @@ const FIRST_PAGE = { limit: 50, cursor: null }
 const fail = (store: TestStore, id: string, minute: number) =>
   count(store, 'destination', id, START_MS + minute * MINUTE_MS, { attempts: 5, retried: 5 })
 
+const storedIncidents = (store: TestStore) =>
+  store.documents.list('incident', { prefixes: ['current/', 'starting/'], order: 'key', limit: 10 })
+
 async function listed(rig: ReturnType<typeof alertsOn>): Promise<Incident[]> {
   return (await rig.alerts.incidents(() => true, FIRST_PAGE)).data
 }
@@ -30,11 +35,14 @@ suite('a problem that has just begun', () => {
   test('is listed at once, and becomes the open incident with the same id', async (t) => {
     const store = await openStore(t)
     const { shop } = await newInstallation(store)
-    const rig = alertsOn(store, { failureOf: () => ({ reason: 'connection_refused', error: 'Connection refused.' }) })
+    const rig = alertsOn(store, { failureOf: () => ({ reason: 'connection_refused' }) })
     await fail(store, shop.id, 0)
     await rig.pass(0)
     const [starting] = await listed(rig)
-    assert.deepEqual([starting?.state, starting?.severity, starting?.details['cause']], ['starting', 'critical', 'Connection refused.'])
+    assert.deepEqual(
+      [starting?.state, starting?.severity, starting?.details['cause']],
+      ['starting', 'critical', 'The receiver refused the connection.'],
+    )
     assert.deepEqual(await told(store), [])
     assert.equal(await rig.alerts.openCount(), 0)
     for (let minute = 1; minute <= 6; minute++) {
@@ -49,7 +57,7 @@ suite('a problem that has just begun', () => {
     const properties = messages[0]?.message['properties'] as { cause: string; severity: string; incidentLink: string }
     assert.deepEqual(
       [properties.cause, properties.severity, properties.incidentLink],
-      ['Connection refused.', 'critical', `https://events.example.com/alerts/${open?.id}`],
+      ['The receiver refused the connection.', 'critical', `https://events.example.com/alerts/${open?.id}`],
     )
   })
 
@@ -69,6 +77,52 @@ suite('a problem that has just begun', () => {
       [],
     )
     assert.deepEqual(await told(store), [])
+  })
+})
+
+suite('an error that may quote a message', () => {
+  const QUOTING = 'The tool answered: "ada@example.com" is not an email address.'
+
+  test('is in no incident and no alert: they have the usual sentence of the reason', async (t) => {
+    const store = await openStore(t)
+    const { shop } = await newInstallation(store)
+    const failure = { reason: 'invalid_payload', error: QUOTING }
+    const rig = alertsOn(store, { failureOf: () => failure })
+    for (let minute = 0; minute < 7; minute++) {
+      await fail(store, shop.id, minute)
+      await rig.pass(1)
+    }
+    const incidents = await listed(rig)
+    const messages = await told(store)
+    assert.equal(incidents[0]?.details['cause'], usualSentence('invalid_payload'))
+    assert.equal(messages.length, 1)
+    assert.doesNotMatch(JSON.stringify([incidents, messages]), /ada@example/)
+  })
+
+  test('is left out of incidents that an earlier version has stored, and is not stored again', async (t) => {
+    const store = await openStore(t)
+    const { shop } = await newInstallation(store)
+    const rig = alertsOn(store, { failureOf: () => null })
+    await fail(store, shop.id, 0)
+    await rig.pass(0)
+    const [{ key, doc } = assert.fail('nothing is stored')] = await storedIncidents(store)
+    const earlier = doc as unknown as Incident
+    const atMs = earlier.openedAtMs
+    const quoting = { ...earlier, details: { ...earlier.details, cause: QUOTING } } as unknown as JsonObject
+    const closed = { ...quoting, id: 'inc_past', state: 'closed', closedAtMs: atMs }
+    await store.documents.update('incident', [key], () => new Map([[key, { atMs, doc: quoting }]]))
+    await store.documents.update('incident', ['past/inc_past'], () => new Map([['past/inc_past', { atMs, doc: closed }]]))
+    assert.deepEqual(
+      (await listed(rig)).map(({ id, details }) => [id, details['cause']]),
+      [
+        [earlier.id, undefined],
+        ['inc_past', undefined],
+      ],
+    )
+    assert.equal((await rig.alerts.incident('inc_past'))?.details['cause'], undefined)
+    await rig.pass(0)
+    const [stored] = await storedIncidents(store)
+    assert.deepEqual([stored?.doc['id'], stored?.doc['details']], [earlier.id, earlier.details])
   })
 })
 

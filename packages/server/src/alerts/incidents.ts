@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import type { Severity } from '../api/alert-rule-ids.ts'
+import { isUsualSentence } from '../api/attempt-reasons.ts'
 import { newId } from '../model/new-id.ts'
 import { type Actor, type DocumentStore, InvalidCursor, type Page, type PageRequest } from '../store/store.ts'
 import type { Details, Subject } from './rules/rule.ts'
@@ -81,7 +82,7 @@ export class Incidents {
       const page = await this.#documents.list(KIND, { prefixes: [CURRENT, STARTING], order: 'key', after, limit: PAGE })
       // All that are open come before those that are starting.
       for (const { doc } of page) {
-        const incident = doc as unknown as Incident
+        const incident = incidentOf(doc)
         const key = keyOf(incident.rule, incident.subject)
         if (!found.has(key)) found.set(key, incident)
       }
@@ -112,7 +113,7 @@ export class Incidents {
   async confirm({ id, rule, subject }: Incident, change: Pick<Incident, 'openedAtMs' | 'message' | 'details'>): Promise<void> {
     const [key, startingKey] = keysOf({ rule, subject })
     await this.#documents.update(KIND, [key, startingKey], (stored) => {
-      const now = stored.get(startingKey)?.doc as unknown as Incident | undefined
+      const now = storedIncident(stored, startingKey)
       if (now?.id !== id) return new Map()
       if (stored.has(key)) return new Map([[startingKey, null]])
       const opened = documentOf({ ...now, ...change, openedMessage: change.message, state: 'open' })
@@ -124,7 +125,7 @@ export class Incidents {
   async forget({ id, rule, subject }: Incident): Promise<void> {
     const [, startingKey] = keysOf({ rule, subject })
     await this.#documents.update(KIND, [startingKey], (stored) => {
-      const now = stored.get(startingKey)?.doc as unknown as Incident | undefined
+      const now = storedIncident(stored, startingKey)
       return new Map(now?.id === id ? [[startingKey, null]] : [])
     })
   }
@@ -136,7 +137,7 @@ export class Incidents {
       await this.#documents.update(KIND, [...some.keys()], (stored) => {
         const changed = new Map<string, ReturnType<typeof documentOf>>()
         for (const [key, { incident, value, ...change }] of some) {
-          const now = stored.get(key)?.doc as unknown as Incident | undefined
+          const now = storedIncident(stored, key)
           if (now?.id !== incident.id || now.state !== incident.state) continue
           const readings = value === null ? (now.readings ?? []) : withReading(now.readings ?? [], change.observedAtMs, value)
           changed.set(key, documentOf({ ...now, ...change, readings }))
@@ -154,7 +155,7 @@ export class Incidents {
       const key = storedKeyOf(found)
       let result: { before: Incident; after: Incident } | undefined
       await this.#documents.update(KIND, [key], (stored) => {
-        const before = stored.get(key)?.doc as unknown as Incident | undefined
+        const before = storedIncident(stored, key)
         if (before?.id !== id || before.state !== found.state) return new Map()
         const after = { ...before, acknowledged }
         result = { before, after }
@@ -169,7 +170,7 @@ export class Incidents {
   async #change({ id, rule, subject, state }: Incident, change: Partial<Incident>, isOver: boolean): Promise<void> {
     const key = keyOf(rule, subject)
     await this.#documents.update(KIND, [key], (stored) => {
-      const now = stored.get(key)?.doc as unknown as Incident | undefined
+      const now = storedIncident(stored, key)
       if (now?.id !== id || now.state !== state) return new Map()
       const changed = documentOf({ ...now, ...change })
       return isOver ? new Map([[key, null] as const, [PAST + id, changed] as const]) : new Map([[key, changed]])
@@ -191,7 +192,7 @@ export class Incidents {
 
   async one(id: string): Promise<Incident | undefined> {
     const past = /^[\w-]{1,100}$/.test(id) ? await this.#documents.get(KIND, PAST + id) : undefined
-    if (past !== undefined) return past.doc as unknown as Incident
+    if (past !== undefined) return incidentOf(past.doc)
     for (const incident of (await this.current()).values()) if (incident.id === id) return incident
     return undefined
   }
@@ -205,7 +206,7 @@ export class Incidents {
     for (;;) {
       const page = await this.#documents.list(KIND, { prefix: PAST, order: 'newest', after, limit: PAGE })
       for (const { key, atMs, doc } of page) {
-        const incident = doc as unknown as Incident
+        const incident = incidentOf(doc)
         if (!isWanted(incident)) continue
         if (data.length === limit) return { data, next: after === undefined ? null : `${after.atMs} ${after.key}` }
         data.push(incident)
@@ -247,6 +248,18 @@ function withReading(readings: NonNullable<Incident['readings']>, atMs: number, 
     last !== undefined && readings.length > 2 && atMs - (readings.at(-2)?.[0] ?? 0) < stepMs * 1.5 ? readings.slice(0, -1) : readings
   const all = [...kept, [atMs, value] as const]
   return all.length <= MAX_READINGS ? all : all.filter((_, at) => at % 2 === 0 || at === all.length - 1)
+}
+
+/** Without a cause that may quote a message, which an earlier version has stored. */
+function incidentOf(doc: JsonObject): Incident {
+  const incident = doc as unknown as Incident
+  const { cause, ...details } = incident.details
+  return typeof cause === 'string' && !isUsualSentence(cause) ? { ...incident, details } : incident
+}
+
+function storedIncident(stored: ReadonlyMap<string, { doc: JsonObject }>, key: string): Incident | undefined {
+  const found = stored.get(key)
+  return found === undefined ? undefined : incidentOf(found.doc)
 }
 
 function documentOf(incident: Incident): { atMs: number; doc: JsonObject } {

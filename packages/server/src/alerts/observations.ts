@@ -3,6 +3,7 @@
 
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { usualSentence } from '../api/attempt-reasons.ts'
 import { readNotices } from '../store/port/warehouse-tables.ts'
 import { type LedgerRow, type Store, SYSTEM_SOURCE } from '../store/store.ts'
 import type { AttemptOutcomes } from './rules/attempts-failing.ts'
@@ -38,8 +39,8 @@ import { recentCounts, usualTrafficOf } from './traffic.ts'
 
 export interface ObservationParts {
   store: Pick<Store, 'books' | 'configuration' | 'nodes' | 'documents' | 'history' | 'order' | 'quarantine'>
-  /** Why the last attempt of this node to a destination failed: as a code, and as a sentence if there is one. */
-  failureOf: (destinationId: string) => { reason: string; error: string | null } | null
+  /** Why the last attempt of this node to a destination failed, as a code. The error itself may quote messages, so no incident contains it. */
+  failureOf: (destinationId: string) => { reason: string } | null
   /** Why a node holds the deliveries of a destination. */
   holdOf: (destinationId: string) => DestinationHold['hold']
   /** The violations of tracking plans by source id; sources without any are missing. */
@@ -165,7 +166,7 @@ export class Observations {
         isFailing: isFailing(own),
         stopped: !enabled ? 'disabled' : paused ? 'paused' : null,
         reason: failure?.reason ?? null,
-        cause: failure?.error ?? null,
+        cause: failure === null ? null : usualSentence(failure.reason),
         hold: holdOf(id),
         pendingNow: pending.get(id) ?? 0,
         pending: this.#pendingOf(id, pending.get(id) ?? 0, nowMs),

@@ -92,6 +92,14 @@ export function usualSentence(reason: string): string | null {
   return Object.hasOwn(REASONS, reason) ? REASONS[reason as ReasonCode][1] : null
 }
 
+const USUAL: ReadonlySet<string> = new Set(Object.values(REASONS).map(([, sentence]) => sentence))
+
+/** Whether it is the usual sentence of some reason: anything else may quote a message. */
+export function isUsualSentence(text: string): boolean {
+  const [, status] = /^The receiver answered (\d{3})\b/.exec(text) ?? []
+  return USUAL.has(text) || (status !== undefined && describeStatus(Number(status)) === text)
+}
+
 export function describeStatus(status: number): string {
   const name = STATUS_CODES[status]
   const answered = `The receiver answered ${status}${name === undefined ? '' : ` ${name}`}`

@@ -245,7 +245,8 @@ export const SAMPLE_ALERT = {
     severity: 'critical',
     cause: 'The receiver refused the connection.',
     subject: { kind: 'destination', id: 'dst_8sVhzvC5zF2y', name: 'warehouse' },
-    message: 'The destination "warehouse" has been failing for 5 minutes: 12 of 12 delivery attempts failed. 12 deliveries are pending.',
+    message:
+      'The destination "warehouse" has been failing for 5 minutes: 12 of 12 delivery attempts failed. Failed attempts are retried; 12 deliveries are pending. Last error: The receiver refused the connection.',
     link: 'https://events.example.com/destinations/dst_8sVhzvC5zF2y',
   },
 } as const

@@ -82,7 +82,7 @@ export const destinationFailing = rule({
     }
     return { verdict: ageMinutes >= closeAfterMinutes ? 'close' : 'keep', sinceMs, details }
   },
-  // The cause is shown before the message, so the code is only needed without it.
+  // The cause is shown beside the message, and alerts repeat it, so the code is only needed without it.
   opened: (name, { failed, delivered, pending, reason, cause, forMs }) =>
     `The destination "${name}" has been failing for ${span(forMs)}: ${grouped(failed)} of ${grouped(Number(failed) + Number(delivered))} delivery attempts failed` +
     `${reason == null || cause != null ? '' : `, the last one with ${String(reason)}`}. ${retriedText(pending)}`,

@@ -36,7 +36,12 @@ const INCIDENT_FIELDS = {
     description: 'When `message`, `details` and `readings` were last brought up to date: about every 15 seconds until it is closed.',
   }),
   message: string({ description: 'What is wrong, in a sentence, with the current numbers.' }),
-  cause: nullable(string({ description: 'Why attempts fail, in a sentence; null if that is not known or not what the rule is about.' })),
+  cause: nullable(
+    string({
+      description:
+        'Why attempts fail, as the usual sentence of the reason, which quotes no message; null if that is not known or not what the rule is about.',
+    }),
+  ),
   measure: nullable(
     object(
       {
