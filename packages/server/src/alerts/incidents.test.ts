@@ -126,6 +126,22 @@ suite('an error that may quote a message', () => {
   })
 })
 
+test('until it is closed, an incident keeps the counts of the attempts that failed', async (t) => {
+  const store = await openStore(t)
+  const { shop } = await newInstallation(store)
+  const rig = alertsOn(store)
+  for (let minute = 0; minute < 7; minute++) {
+    await fail(store, shop.id, minute)
+    await rig.pass(1)
+  }
+  const [before] = await listed(rig)
+  await count(store, 'destination', shop.id, rig.nowMs, { delivered: 10 })
+  await rig.pass(0)
+  const [after] = await listed(rig)
+  assert.deepEqual([after?.state, after?.observedAtMs, after?.details], ['open', rig.nowMs, before?.details])
+  assert.match(after?.message ?? '', /: 35 of 35 delivery attempts failed\./)
+})
+
 test('an incident shows the current numbers, and how they changed', async (t) => {
   const store = await openStore(t)
   const { source, shop } = await newInstallation(store)

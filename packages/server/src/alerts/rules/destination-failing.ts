@@ -78,9 +78,11 @@ export const destinationFailing = rule({
     if (state) {
       const isMeant = sum.failed >= LEAST_FAILURES
       const isOpen = isMeant && ageMinutes >= openAfterMinutes
-      return { verdict: isOpen ? 'open' : 'keep', sinceMs, details, isStarting: isMeant && !isOpen }
+      return { verdict: isOpen ? 'open' : 'keep', sinceMs, details: isMeant ? details : { pending }, isStarting: isMeant && !isOpen }
     }
-    return { verdict: ageMinutes >= closeAfterMinutes ? 'close' : 'keep', sinceMs, details }
+    if (ageMinutes >= closeAfterMinutes) return { verdict: 'close', sinceMs, details }
+    // Until the incident is closed, its message keeps the counts of the attempts that failed.
+    return { verdict: 'keep', sinceMs, details: { pending } }
   },
   // The cause is shown beside the message, and alerts repeat it, so the code is only needed without it.
   opened: (name, { failed, delivered, pending, reason, cause, forMs }) =>
