@@ -30,12 +30,7 @@ import { attemptsOf } from '../tables/ordered-rows.ts'
 import { LOCK_FOR_CLAIM, lockOwners } from '../tables/partition-owners.ts'
 import type { Claiming } from './claiming.ts'
 import type { ShipmentRow } from './shipment-row.ts'
-
-interface OrderedRow extends Omit<ShipmentRow, 'ord' | 'order'> {
-  ord: number
-  part: number
-  key: OrderKey | null
-}
+import { type OrderedRow, Taking } from './taking.ts'
 
 interface Found {
   claimed: OrderedRow[]
@@ -422,26 +417,6 @@ async function takeDraining(
   rows.sort((a, b) => (a.key as OrderKey) - (b.key as OrderKey) || a.ord - b.ord || byId(a, b))
   for (const [at, row] of rows.entries()) if (at === most || !taking.take(row)) return true
   return false
-}
-
-/** Takes rows until their size exceeds a limit. A segment that several of them refer to is in memory once. */
-class Taking {
-  readonly rows: OrderedRow[] = []
-  #bytesLeft: number
-  readonly #segments = new Set<string>()
-
-  constructor(maxBytes: number) {
-    this.#bytesLeft = maxBytes
-  }
-
-  take(row: OrderedRow): boolean {
-    if (this.#bytesLeft < 0) return false
-    const segments = (JSON.parse(row.parts) as StoredPart<string>[]).map(([, segment]) => segment)
-    if (segments.some((segment) => !this.#segments.has(segment))) this.#bytesLeft -= row.bytes
-    for (const segment of segments) this.#segments.add(segment)
-    this.rows.push(row)
-    return true
-  }
 }
 
 function shipmentRow({ ord, part: _part, key, attempt, ...row }: OrderedRow): ShipmentRow {
