@@ -45,6 +45,15 @@ test('a timeout is logged as an error with its duration', () => {
   assert.match(lines[0]?.msg ?? '', /timeout: no response within 5000 ms/)
 })
 
+test('the timeout of an email is logged with the deadline that passed', () => {
+  const { lines, log } = logging('info')
+  const event = attempted('d', 'temporary')
+  const error = 'The deadline of 60000 ms passed while waiting for the mail server to confirm the email.'
+  const email = { ...event.destination, urls: ['smtps://mail.example.com'] } as typeof event.destination
+  log.attempted?.({ ...event, destination: email, outcome: { ...event.outcome, reason: 'timeout', status: null, error } })
+  assert.equal(lines[0]?.msg, `timeout: ${error.slice(0, -1)}; will retry within the retry window`)
+})
+
 test('rejections are logged once a minute for each source and code, with the number of messages', () => {
   const { lines, log, clock } = logging('info')
   const reject = (code: string, messages: number): void => log.rejected?.({ sourceId: 's', code, messages, sample: 'never logged' })

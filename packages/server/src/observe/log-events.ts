@@ -3,6 +3,7 @@
 // requests at any rate, so rejections are logged at info once a minute for each source and code, and individually at debug.
 
 import type { AttemptEvent } from '../delivery/events/events.ts'
+import { longestAttemptMs } from '../destinations/kinds.ts'
 import type { RejectedEvent } from '../ingest/events.ts'
 import type { Log } from '../logging/log.ts'
 import type { Watcher } from './events/events.ts'
@@ -23,7 +24,7 @@ export function createEventLog(log: Log, wallMs: () => number): Watcher {
       if (outcome.verdict === 'success') {
         if (isDebug) log.debug(fieldsOf(event), 'the attempt succeeded')
       } else if (outcome.reason === 'timeout')
-        log.error(fieldsOf(event), `timeout: no response within ${destination.timeoutMs} ms; will retry within the retry window`)
+        log.error(fieldsOf(event), `timeout: ${timeoutOf(event)}; will retry within the retry window`)
       else if (outcome.verdict === 'temporary') log.warn(fieldsOf(event), 'the attempt failed; will retry within the retry window')
       else log.warn(fieldsOf(event), 'the attempt failed permanently; this URL will not be retried')
     },
@@ -35,6 +36,13 @@ export function createEventLog(log: Log, wallMs: () => number): Watcher {
       log.error({ destinationId: id, err }, 'the result of an attempt could not be recorded; the delivery stays pending')
     },
   }
+}
+
+/** An email has two deadlines, and the sentence says which one passed. */
+function timeoutOf({ destination, outcome }: AttemptEvent): string {
+  return longestAttemptMs(destination) === destination.timeoutMs || outcome.error === null
+    ? `no response within ${destination.timeoutMs} ms`
+    : outcome.error.replace(/\.$/, '')
 }
 
 function fieldsOf(event: AttemptEvent): object {

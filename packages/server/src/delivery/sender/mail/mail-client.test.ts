@@ -2,38 +2,16 @@
 
 import assert from 'node:assert/strict'
 import os from 'node:os'
-import { suite, type TestContext, test } from 'node:test'
+import { suite, test } from 'node:test'
 import { anywhere, assertFailed, PARTIAL_READ_MS, SHORT_MS } from '../../fixtures/attempts.ts'
-import { createCertificate } from '../../fixtures/certificates.ts'
-import { MAIL_AUTHORITY, type MailServer, type MailServerOptions, startMailServer } from '../../fixtures/mail-server.ts'
+import { MAIL_AUTHORITY, startMailServer } from '../../fixtures/mail-server.ts'
+import { EMAIL, sendEmail } from '../../fixtures/sent-email.ts'
 import type { Outcome } from '../../link/outcome.ts'
-import { basicCredentials } from '../authorizing/token-source.ts'
 import { createAddressGuard } from '../http/address-guard.ts'
-import type { SendRequest } from '../http/attempt.ts'
 import { TlsIdentity } from '../http/connections.ts'
 import { emailOf } from './email.ts'
 import { LimitedConnection, MAX_RECEIVED_BYTES } from './limited-connection.ts'
-import { createMailClient, type MailClientOptions } from './mail-client.ts'
-
-const LOGIN = ['Authorization', basicCredentials('alerts@example.com', 'pass:word')]
-const EMAIL = { from: 'Switchyard <alerts@example.com>', to: ['a@example.com'], subject: 'Größe', text: 'First line\n.\nlast line' }
-
-interface Given extends Partial<MailClientOptions> {
-  email?: unknown
-  request?: Partial<SendRequest>
-  scheme?: 'smtp' | 'smtps'
-}
-
-async function send(t: TestContext, server: MailServer, { email, request, scheme = 'smtp', ...options }: Given = {}): Promise<Outcome> {
-  const client = createMailClient({ guard: anywhere, ca: MAIL_AUTHORITY.cert, closeGraceMs: 0, ...options })
-  t.after(() => client.close())
-  const body = JSON.stringify(email ?? EMAIL)
-  const headers = ['Message-ID', '<1-0@switchyard>', ...LOGIN]
-  const url = `${scheme}://127.0.0.1:${server.port}`
-  return await new Promise((resolve) => {
-    client.send({ url, headers, body, timeoutMs: 10_000, verdictOf: () => 'success', ...request }, resolve)
-  })
-}
+import { createMailClient } from './mail-client.ts'
 
 /** The header fields of an email, and its text. */
 function read({ content }: { content: string }): { fields: string[]; text: string } {
@@ -45,7 +23,7 @@ suite('emails', () => {
   for (const secure of [false, true]) {
     test(`an email is sent over ${secure ? 'TLS' : 'STARTTLS'}`, async (t) => {
       const server = await startMailServer(t, { secure })
-      const outcome = await send(t, server, { scheme: secure ? 'smtps' : 'smtp', request: { keepAnswer: true } })
+      const outcome = await sendEmail(t, server, { scheme: secure ? 'smtps' : 'smtp', request: { keepAnswer: true } })
       assert.deepEqual([outcome.verdict, outcome.reason, outcome.responseStart], ['success', null, '250 accepted'])
       assert.equal(outcome.address, '127.0.0.1')
       const [email] = server.emails
@@ -64,212 +42,18 @@ suite('emails', () => {
 
   test('without credentials, the client does not log in', async (t) => {
     const server = await startMailServer(t)
-    assert.equal((await send(t, server, { request: { headers: [] } })).verdict, 'success')
+    assert.equal((await sendEmail(t, server, { request: { headers: [] } })).verdict, 'success')
     assert.ok(!server.commands.some((command) => command.includes('AUTH')))
-  })
-
-  type Refusal = [what: string, MailServerOptions, verdict: 'temporary' | 'permanent', reason: string]
-  const refusals: Refusal[] = [
-    [
-      'a refused login',
-      { answer: (command) => (/^AUTH/.test(command) ? '535 wrong pass:word' : undefined) },
-      'temporary',
-      'mail_login_refused',
-    ],
-    ['no TLS', { offersTls: false }, 'temporary', 'mail_without_tls'],
-    ['a refused sender', { answer: (command) => (/^MAIL/.test(command) ? '550 not yours' : undefined) }, 'permanent', 'mail_refused'],
-    ['greylisting', { answer: (command) => (/^RCPT/.test(command) ? '450 later' : undefined) }, 'temporary', 'mail_deferred'],
-    ['a refused email', { answer: (command) => (command === 'END' ? '554 spam' : undefined) }, 'permanent', 'mail_refused'],
-    [
-      'a deferring server that says 5xx',
-      { answer: (command) => (/^RCPT/.test(command) ? '550 4.2.1 later' : undefined) },
-      'temporary',
-      'mail_deferred',
-    ],
-    [
-      'a problem of the network behind the server',
-      { answer: (command) => (/^MAIL/.test(command) ? '550 5.4.1 no route' : undefined) },
-      'temporary',
-      'mail_deferred',
-    ],
-    ['a missing login', { answer: (command) => (/^MAIL/.test(command) ? '530 5.7.0 log in' : undefined) }, 'temporary', 'mail_deferred'],
-    ['a greeting with 5xx', { answer: (command) => (command === 'CONNECT' ? '554 go away' : undefined) }, 'temporary', 'mail_deferred'],
-    ['an EHLO with 5xx', { answer: (command) => (/^EHLO/.test(command) ? '550 go away' : undefined) }, 'temporary', 'mail_deferred'],
-    ['a refused DATA', { answer: (command) => (command === 'DATA' ? '550 5.7.1 spam' : undefined) }, 'permanent', 'mail_refused'],
-    [
-      'an email that is larger than the server accepts',
-      { answer: (command) => (/^EHLO/.test(command) ? '250-mail\r\n250-STARTTLS\r\n250 SIZE 10' : undefined) },
-      'permanent',
-      'mail_refused',
-    ],
-    ['a busy server', { answer: (command) => (command === 'CONNECT' ? '421 busy' : undefined) }, 'temporary', 'mail_deferred'],
-    [
-      'another protocol',
-      { answer: (command) => (command === 'CONNECT' ? 'HTTP/1.1 400 Bad Request' : undefined) },
-      'temporary',
-      'mail_protocol_error',
-    ],
-    ...(
-      [
-        [/^MAIL/, 'hello there'],
-        [/^MAIL/, '354 go'],
-        [/^MAIL/, '999 what'],
-        [/^RCPT/, 'oops'],
-        [/^DATA/, 'oops'],
-        [/^END/, 'oops'],
-        [/^END/, '354 go'],
-      ] as const
-    ).map(
-      ([command, reply]): Refusal => [
-        `the reply “${reply}” to ${command.source.slice(1)}`,
-        { answer: (each) => (command.test(each) ? reply : undefined) },
-        'temporary',
-        'mail_protocol_error',
-      ],
-    ),
-    ...(
-      [
-        [/^MAIL/, '500 unknown command', 'mail_deferred'],
-        [/^MAIL/, '501 5.5.4 no such parameter', 'mail_deferred'],
-        [/^RCPT/, '501 5.1.3 bad address', 'mail_refused'],
-        [/^DATA/, '503 wrong order', 'mail_deferred'],
-        [/^RCPT/, '504 no such parameter', 'mail_deferred'],
-        [/^MAIL/, '534 5.7.9 another login', 'mail_deferred'],
-        [/^MAIL/, '535 5.7.8 log in', 'mail_deferred'],
-        [/^MAIL/, '538 5.7.11 encrypt', 'mail_deferred'],
-        [/^RCPT/, '552 too many recipients', 'mail_deferred'],
-        [/^END/, '552 5.3.4 too large', 'mail_refused'],
-      ] as const
-    ).map(
-      ([command, reply, reason]): Refusal => [
-        `the reply “${reply}” to ${command.source.slice(1)}`,
-        { answer: (each) => (command.test(each) ? reply : undefined) },
-        reason === 'mail_refused' ? 'permanent' : 'temporary',
-        reason,
-      ],
-    ),
-    [
-      'an untrusted certificate',
-      { certificate: createCertificate({ commonName: 'mail', hosts: ['127.0.0.1'] }) },
-      'permanent',
-      'tls_self_signed',
-    ],
-    [
-      'the certificate of another host',
-      { certificate: createCertificate({ commonName: 'mail', hosts: ['mail.example.com'], issuer: MAIL_AUTHORITY }) },
-      'permanent',
-      'tls_wrong_host',
-    ],
-  ]
-  for (const [what, options, verdict, reason] of refusals) {
-    test(`${what} is ${reason}`, async (t) => {
-      const server = await startMailServer(t, options)
-      const outcome = await send(t, server)
-      assertFailed(outcome, verdict, reason)
-      assert.ok(!JSON.stringify(outcome).includes('pass:word'))
-      assert.deepEqual(server.emails, [])
-      const withoutTls = server.commands.filter((command) => !command.startsWith('+'))
-      assert.ok(!withoutTls.some((command) => /AUTH|MAIL|RCPT|DATA/.test(command)))
-    })
-  }
-
-  test('only the codes of a reply to the login are kept', async (t) => {
-    const encoded = LOGIN_FORMS[4] as string
-    const [first, second] = [encoded.slice(0, 20), encoded.slice(20)]
-    for (const [reply, kept] of [
-      ['535 wrong pass:word', '535'],
-      [`535-5.7.8 ${first}\r\n535 5.7.8 ${second}`, '535 5.7.8'],
-      ['454 4.7.0 later', '454 4.7.0'],
-      ['pass:word', null],
-    ] as const) {
-      const server = await startMailServer(t, { answer: (command) => (/^AUTH/.test(command) ? reply : undefined) })
-      assert.equal((await send(t, server)).responseStart, kept)
-    }
-  })
-
-  test('the login is hidden in a reply that is not valid UTF-8', async (t) => {
-    const password = 'pässwörd'
-    const text = Buffer.from(`550 ${password} `)
-    const server = await startMailServer(t, {
-      answer: (command) => {
-        if (!/^MAIL/.test(command)) return undefined
-        server.say(Buffer.concat([text, Buffer.from([0xff])]))
-        return null
-      },
-    })
-    const headers = ['Authorization', basicCredentials('alerts@example.com', password)]
-    assert.equal((await send(t, server, { request: { headers } })).responseStart, '550 (hidden) \u00ff')
-  })
-
-  const LOGIN_FORMS = [
-    'alerts@example.com',
-    'pass:word',
-    ...['alerts@example.com', 'pass:word', '\0alerts@example.com\0pass:word', 'alerts@example.com:pass:word'].map((text) =>
-      Buffer.from(text).toString('base64'),
-    ),
-  ]
-  const REPLIES: [what: string, command: RegExp, code: number][] = [
-    ['about the sender', /^MAIL/, 550],
-    ['about one of two recipients', /^RCPT TO:<b@/, 550],
-    ['to a refused email', /^END/, 554],
-    ['to an accepted email', /^END/, 250],
-  ]
-  for (const [what, repeating, code] of REPLIES) {
-    test(`the login is hidden in the reply ${what}, also where the reply is cut`, async (t) => {
-      // The last form is at the place where the reply is cut.
-      const reply = `${code} ${LOGIN_FORMS.join(' ')} `
-      const server = await startMailServer(t, {
-        answer: (command) => (repeating.test(command) ? `${reply}${'.'.repeat(4_095 - reply.length)}pass:word` : undefined),
-      })
-      const { responseStart } = await send(t, server, {
-        email: { ...EMAIL, to: ['a@example.com', 'b@example.com'] },
-        request: { keepAnswer: true },
-      })
-      assert.match(responseStart ?? '', new RegExp(`${code} ${LOGIN_FORMS.map(() => '\\(hidden\\)').join(' ')} \\.`))
-      for (const form of LOGIN_FORMS) assert.ok(!responseStart?.includes(form.slice(0, 5)), form)
-    })
-  }
-
-  test('nothing that a server says before a valid greeting is kept', async (t) => {
-    for (const greeting of ['421 ssh-secret', '554 ssh-secret', 'SSH-2.0-secret', '250-secret\r\n250 secret']) {
-      const server = await startMailServer(t, { answer: (command) => (command === 'CONNECT' ? greeting : undefined) })
-      const outcome = await send(t, server, { request: { keepAnswer: true } })
-      assert.equal(outcome.verdict, 'temporary')
-      assert.doesNotMatch(JSON.stringify(outcome), /secret/, greeting)
-    }
   })
 
   test('the name of the host is not sent', async (t) => {
     t.mock.method(os, 'hostname', () => 'host.example.com')
     const server = await startMailServer(t)
-    await send(t, server)
+    await sendEmail(t, server)
     assert.deepEqual(
       server.commands.filter((command) => command.includes('EHLO')),
       ['EHLO [127.0.0.1]', '+EHLO [127.0.0.1]'],
     )
-  })
-
-  test('an email that one of two recipients gets is delivered, and the reply about the other is kept', async (t) => {
-    const server = await startMailServer(t, { answer: (command) => (/^RCPT TO:<b@/.test(command) ? '550 no such user' : undefined) })
-    const outcome = await send(t, server, { email: { ...EMAIL, to: ['a@example.com', 'b@example.com'] } })
-    assert.deepEqual([outcome.verdict, outcome.responseStart], ['success', 'Refused recipients:\n550 no such user'])
-    assert.deepEqual(server.emails[0]?.to, ['RCPT TO:<a@example.com>'])
-  })
-
-  test('a recipient that is deferred while another one gets the email is shown', async (t) => {
-    const answer = (command: string) =>
-      /^RCPT TO:<b@/.test(command) ? '450 mailbox busy' : /^RCPT TO:<c@/.test(command) ? '550 no such user' : undefined
-    const server = await startMailServer(t, { answer })
-    const outcome = await send(t, server, { email: { ...EMAIL, to: ['a@example.com', 'b@example.com', 'c@example.com'] } })
-    const shown = 'Refused recipients:\n550 no such user\nDeferred recipients, to whom the email is not sent again:\n450 mailbox busy'
-    assert.deepEqual([outcome.verdict, outcome.responseStart], ['success', shown])
-  })
-
-  test('an email is deferred if one of its recipients is, and none gets it', async (t) => {
-    const answer = (command: string) =>
-      /^RCPT TO:<a@/.test(command) ? '450 mailbox busy' : /^RCPT/.test(command) ? '550 no such user' : undefined
-    const server = await startMailServer(t, { answer })
-    assertFailed(await send(t, server, { email: { ...EMAIL, to: ['a@example.com', 'b@example.com'] } }), 'temporary', 'mail_deferred')
   })
 
   test('the server may confirm the email after the deadline', async (t) => {
@@ -279,12 +63,12 @@ suite('emails', () => {
       return null
     }
     const server = await startMailServer(t, { answer })
-    assert.equal((await send(t, server, { request: { timeoutMs: PARTIAL_READ_MS } })).verdict, 'success')
+    assert.equal((await sendEmail(t, server, { request: { timeoutMs: PARTIAL_READ_MS } })).verdict, 'success')
   })
 
   test('a server that does not confirm the email is given up at a deadline of its own', async (t) => {
     const server = await startMailServer(t, { answer: (command) => (command === 'END' ? null : undefined) })
-    const outcome = await send(t, server, { confirmationMs: SHORT_MS })
+    const outcome = await sendEmail(t, server, { confirmationMs: SHORT_MS })
     assertFailed(outcome, 'temporary', 'timeout')
     assert.equal(outcome.error, 'The deadline of 150 ms passed while waiting for the mail server to confirm the email.')
   })
@@ -348,7 +132,7 @@ suite('emails', () => {
   for (const silent of ['CONNECT', 'AUTH']) {
     test(`a server that is silent after ${silent} is given up at the deadline`, async (t) => {
       const server = await startMailServer(t, { answer: (command) => (command.startsWith(silent) ? null : undefined) })
-      const outcome = await send(t, server, { request: { timeoutMs: SHORT_MS } })
+      const outcome = await sendEmail(t, server, { request: { timeoutMs: SHORT_MS } })
       assertFailed(outcome, 'temporary', 'timeout')
       assert.match(outcome.error ?? '', /^The deadline of 150 ms passed while .+\.$/)
     })
@@ -357,10 +141,10 @@ suite('emails', () => {
   test('an address that the guard does not permit is not dialled', async (t) => {
     const server = await startMailServer(t)
     const guard = createAddressGuard({ allowPrivate: false, allow: [] })
-    assertFailed(await send(t, server, { guard }), 'permanent', 'address_refused')
+    assertFailed(await sendEmail(t, server, { guard }), 'permanent', 'address_refused')
     const byName = { guard, lookup: () => Promise.resolve(['127.0.0.1']) }
     const url = `smtp://mail.example.com:${server.port}`
-    assertFailed(await send(t, server, { ...byName, request: { url } }), 'permanent', 'address_refused')
+    assertFailed(await sendEmail(t, server, { ...byName, request: { url } }), 'permanent', 'address_refused')
     assert.deepEqual(server.commands, [])
   })
 
@@ -372,19 +156,19 @@ suite('emails', () => {
       }
     }
     const tls = new Broken({ certificate: null, privateKey: null, ca: null })
-    assertFailed(await send(t, server, { request: { tls } }), 'temporary', 'internal_error')
+    assertFailed(await sendEmail(t, server, { request: { tls } }), 'temporary', 'internal_error')
   })
 
   test('nothing listens', async (t) => {
     const server = await startMailServer(t)
     const url = 'smtp://127.0.0.1:1'
-    assertFailed(await send(t, server, { request: { url } }), 'temporary', 'connection_refused')
+    assertFailed(await sendEmail(t, server, { request: { url } }), 'temporary', 'connection_refused')
   })
 
   test('line breaks in a subject add no header', async (t) => {
     const server = await startMailServer(t)
     const subject = 'Failing\r\nBcc: victim@example.com\r\n\r\nbody'
-    assert.equal((await send(t, server, { email: { ...EMAIL, subject } })).verdict, 'success')
+    assert.equal((await sendEmail(t, server, { email: { ...EMAIL, subject } })).verdict, 'success')
     const [email] = server.emails
     assert.ok(email)
     assert.deepEqual(email.to, ['RCPT TO:<a@example.com>'])
@@ -397,7 +181,10 @@ suite('emails', () => {
     const server = await startMailServer(t)
     const encoded = '=?utf-8?Q?Pay_now=E2=80=AE_gpj=0D=0ABcc=3A_x?='
     for (const text of [encoded, `ü ${encoded}`, `${encoded}${'x'.repeat(100)}`]) {
-      assert.equal((await send(t, server, { email: { ...EMAIL, from: `${text} <alerts@example.com>`, subject: text } })).verdict, 'success')
+      assert.equal(
+        (await sendEmail(t, server, { email: { ...EMAIL, from: `${text} <alerts@example.com>`, subject: text } })).verdict,
+        'success',
+      )
       const { fields } = read(server.emails.at(-1) as { content: string })
       const shown = fields.filter((field) => /^(?:Subject|From):/.test(field)).join('\n')
       // What nodemailer itself encodes has its charset in upper case.
@@ -429,19 +216,19 @@ suite('emails', () => {
       { ...EMAIL, subject: null },
       { ...EMAIL, text: { path: '/etc/passwd' } },
     ]) {
-      assertFailed(await send(t, server, { email }), 'permanent', 'mail_invalid')
+      assertFailed(await sendEmail(t, server, { email }), 'permanent', 'mail_invalid')
     }
     assert.deepEqual(server.commands, [])
   })
 
   test('a body that is no JSON is an invalid email', async (t) => {
     const server = await startMailServer(t)
-    assertFailed(await send(t, server, { request: { body: '{' } }), 'permanent', 'mail_invalid')
+    assertFailed(await sendEmail(t, server, { request: { body: '{' } }), 'permanent', 'mail_invalid')
   })
 
   test('a text may be one address', async (t) => {
     const server = await startMailServer(t)
-    assert.equal((await send(t, server, { email: { ...EMAIL, to: ' a@example.com ' } })).verdict, 'success')
+    assert.equal((await sendEmail(t, server, { email: { ...EMAIL, to: ' a@example.com ' } })).verdict, 'success')
     assert.deepEqual(server.emails[0]?.to, ['RCPT TO:<a@example.com>'])
   })
 
@@ -466,17 +253,21 @@ suite('emails', () => {
     assert.equal(cut.subject, 'x'.repeat(499))
   })
 
-  for (const secure of [false, true]) {
+  for (const where of ['in plain text', 'over TLS', 'after STARTTLS']) {
     for (const [what, flood] of [
       ['empty lines', '\r\n'.repeat(200_000)],
       ['replies', '220 mail\r\n'.repeat(50_000)],
       ['a reply without an end', '220-mail\r\n'.repeat(50_000)],
       ['a line without an end', '2'.repeat(500_000)],
     ] as const) {
-      test(`a server that sends ${what} without end is hung up on, ${secure ? 'over TLS' : 'in plain text'}`, async (t) => {
-        const server = await startMailServer(t, { secure, answer: (command) => (command === 'CONNECT' ? flood : undefined) })
-        const outcome = await send(t, server, { scheme: secure ? 'smtps' : 'smtp' })
+      test(`a server that sends ${what} without end is hung up on, ${where}`, async (t) => {
+        const secure = where === 'over TLS'
+        const floods = (command: string): boolean =>
+          where === 'after STARTTLS' ? server.commands.at(-1) === `+${command}` : command === 'CONNECT'
+        const server = await startMailServer(t, { secure, answer: (command) => (floods(command) ? flood : undefined) })
+        const outcome = await sendEmail(t, server, { scheme: secure ? 'smtps' : 'smtp' })
         assertFailed(outcome, 'temporary', 'mail_protocol_error')
+        assert.equal(server.commands.filter((command) => command.startsWith('+')).length, where === 'after STARTTLS' ? 1 : 0)
         assert.deepEqual(server.emails, [])
       })
     }
@@ -500,7 +291,7 @@ suite('emails', () => {
       command.startsWith('RCPT') ? `250 ${'x'.repeat(60_000)}\r\n${'\r\n'.repeat(50)}` : undefined
     const server = await startMailServer(t, { answer })
     const to = Array.from({ length: 10 }, (_, at) => `a${at}@example.com`)
-    assertFailed(await send(t, server, { email: { ...EMAIL, to } }), 'temporary', 'mail_protocol_error')
+    assertFailed(await sendEmail(t, server, { email: { ...EMAIL, to } }), 'temporary', 'mail_protocol_error')
     assert.deepEqual(server.emails, [])
     assert.ok(server.commands.filter((command) => command.includes('RCPT')).length <= Math.ceil(MAX_RECEIVED_BYTES / 60_000))
   })
