@@ -2,13 +2,13 @@
 
 import { Anchor, Box, Group, Stack, Text } from '@mantine/core'
 import { Link, useLocation } from 'wouter'
-import { useApi } from '../api/queries.ts'
 import { Sparkline } from '../components/sparkline.tsx'
 import { LongStrong, LongText, SmallNote, SmallTag, Time, ViewLink } from '../components/styled.tsx'
 import { useRunnable } from '../session/session.tsx'
 import { exactCount, withUnbrokenUnits } from '../text/format.ts'
 import { IncidentActions } from './incident-actions.tsx'
-import { causeInFull, causeLinkText, hasCount, type Incident, SEVERITY_LOOKS } from './incident-text.ts'
+import { causeLinkText, hasCount, type Incident, SEVERITY_LOOKS } from './incident-text.ts'
+import { useCause } from './use-cause.ts'
 
 export function incidentPath({ id }: Pick<Incident, 'id'>): string {
   return `/alerts/${encodeURIComponent(id)}`
@@ -27,7 +27,7 @@ export function IncidentItem({ incident, isFirst, hidesCause = false }: Incident
   const { color, word } = SEVERITY_LOOKS[severity]
   const linkText = causeLinkText(link)
   const [location] = useLocation()
-  const [inFull, response] = useCause(incident, hidesCause)
+  const [inFull, response] = useCause(incident, { isHidden: hidesCause })
   return (
     <Box
       component="li"
@@ -87,14 +87,6 @@ export function IncidentItem({ incident, isFirst, hidesCause = false }: Incident
       </Stack>
     </Box>
   )
-}
-
-/** The cause, and how the response of the receiver began. Empty if it is hidden. The health has only what the viewer may see. */
-function useCause(incident: Incident, isHidden: boolean): string[] {
-  const { subject, cause, state } = incident
-  const isAsked = !isHidden && subject.kind === 'destination' && cause !== null && state !== 'closed'
-  const health = useApi('GET /api/destinations/health', { everyMs: 10_000, enabled: isAsked })
-  return isHidden ? [] : causeInFull(incident, isAsked ? (health.data?.data ?? []) : [])
 }
 
 function Measure({ measure: { label, value, readings }, color }: { measure: NonNullable<Incident['measure']>; color: string }) {

@@ -8,6 +8,7 @@ import { Sparkline } from '../../components/sparkline.tsx'
 import { LinkButton, LongStrong, Note, Time, ViewLink } from '../../components/styled.tsx'
 import { IncidentActions } from '../../incidents/incident-actions.tsx'
 import { acknowledgedText, lasted, SEVERITY_LOOKS, settingLabel } from '../../incidents/incident-text.ts'
+import { useCause } from '../../incidents/use-cause.ts'
 import { capitalized, exactCount } from '../../text/format.ts'
 import { usePathPart } from '../../url/url-state.ts'
 import { IncidentState } from './incidents.tsx'
@@ -28,7 +29,8 @@ export default function IncidentPage() {
 }
 
 function Details({ incident }: { incident: IncidentDetail }) {
-  const { cause, measure, acknowledged } = incident
+  const { measure, acknowledged } = incident
+  const cause = useCause(incident)
   const details = Object.entries(incident.details).filter(
     ([name, value]) => name !== 'cause' && (typeof value === 'number' || typeof value === 'string'),
   )
@@ -47,7 +49,7 @@ function Details({ incident }: { incident: IncidentDetail }) {
       >
         <Facts
           facts={[
-            ...(cause === null ? [] : [['Cause', <LongStrong key="cause">{cause}</LongStrong>] as const]),
+            ...(cause.length === 0 ? [] : [['Cause', <LongStrong key="cause">{cause.join(' ')}</LongStrong>] as const]),
             ['State', <IncidentState key="state" incident={incident} />],
             ['Severity', SEVERITY_LOOKS[incident.severity].word],
             ...(acknowledged === null ? [] : [['Acknowledged', acknowledgedText(acknowledged)] as const]),
