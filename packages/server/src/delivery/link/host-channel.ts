@@ -39,7 +39,8 @@ export type HostPacket = Packet & { rssBytes: number | null }
 /** A host that uses more is replaced when it has finished its work. */
 export const MAX_RSS_BYTES = 768 * 1024 * 1024
 /** Beyond this, Node.js ends the process. */
-const MAX_HEAP_FLAG = '--max-old-space-size=512'
+const MAX_HEAP_MB = 512
+const MAX_HEAP_FLAG = `--max-old-space-size=${MAX_HEAP_MB}`
 /**
  * A loader makes many short-lived rows. With the defaults of Node.js, and one arena of the allocator per thread, it would use half as much memory again,
  * most of it garbage (docs/decisions/0141-columns-of-parquet-files.md).
