@@ -179,7 +179,7 @@ export class Lane implements SlotUser {
     // more than the shipments that are held.
     const isProbing = this.#gate.onlyProbes && (this.#flights.count > 0 || held.bytes > 0)
     this.waiting.continue(now, allowed > 0 && !isProbing)
-    const mayWait = (this.waiting.backlog.hasFresh || this.waiting.ordered.hasMore) && !this.#gate.isBlocked(now)
+    const mayWait = (this.waiting.backlog.hasFresh || this.waiting.ordered.hasBacklog) && !this.#gate.isBlocked(now)
     this.#reportNeed(!mayWait ? 'none' : this.#flights.areSlowed ? 'behind' : 'waiting')
   }
 

@@ -378,6 +378,7 @@ class Postgres implements PostgresStore {
       () => this.#shared.refresh(),
       async () => this.#cancelling.check(),
       () => this.#claiming.releaseLost(),
+      async () => this.#claiming.recentBodies.expire(),
       () => this.#partitions.check(),
       () => this.deletions.resume(),
       this.#foldDeltas,

@@ -19,6 +19,10 @@ import { OrderedWaiting } from './ordered-waiting.ts'
 
 /** A store that has these shipments, and records a settlement when it is told to. The test is the lane: it claims, starts and ends. */
 function setUp(...shipments: ClaimedShipment[]) {
+  return setUpWith({}, ...shipments)
+}
+
+function setUpWith(settings: Parameters<typeof webhookOf>[0], ...shipments: ClaimedShipment[]) {
   const stored = new Map(shipments.map((claimed) => [claimed.shipment.id, claimed]))
   const taken = new Map<Shipment['id'], ClaimedShipment>()
   const clock = new ManualClock()
@@ -26,6 +30,7 @@ function setUp(...shipments: ClaimedShipment[]) {
   const recorded: (() => void)[] = []
   let claims = 0
   let answer = Promise.resolve()
+  let leavesSome = false
   const store = {
     orderedUntilMs: () => Number.POSITIVE_INFINITY,
     async claimOrdered() {
@@ -34,14 +39,14 @@ function setUp(...shipments: ClaimedShipment[]) {
       for (const one of claimed) taken.set(one.shipment.id, one)
       stored.clear()
       await answer
-      return { shipments: claimed, more: false, nextHeadAtMs: null }
+      return { shipments: claimed, more: leavesSome, nextHeadAtMs: null }
     },
     settle: () => new Promise<void>((resolve) => recorded.push(resolve)),
     release: (released: readonly Shipment[]) => {
       for (const shipment of released) stored.set(shipment.id, { ...(taken.get(shipment.id) as ClaimedShipment), shipment })
     },
   } as unknown as DeliveryStore
-  const destination = webhookOf({ order: { by: 'user', onFailure: 'skip', maxWaiting: 10_000 } })
+  const destination = webhookOf({ order: { by: 'user', onFailure: 'skip', maxWaiting: 10_000 }, ...settings })
   const nothing = (): void => {}
   const own = { store, memory, clock, setTimer: clock.setTimer, destination: () => destination }
   const ordered: OrderedWaiting = new OrderedWaiting({ ...own, held: () => held, onTaken: nothing, wake: nothing, onEnd: nothing })
@@ -74,6 +79,10 @@ function setUp(...shipments: ClaimedShipment[]) {
         await settled()
       }
       return claims - before
+    },
+    /** Whether claims say that the store has more. */
+    leaveSome: (does: boolean) => {
+      leavesSome = does
     },
     /** The next claim is not answered until the returned function is called. */
     holdAnswer(): () => void {
@@ -148,4 +157,27 @@ test('the next claim does not wait if what the messages wait for was recorded du
   assert.deepEqual([lane.stored(), lane.ordered.hasMore], [[2], true], 'it was refused')
   assert.equal(await lane.claim(), 1)
   assert.equal(lane.start().index, 0)
+})
+
+test('there is a backlog only while the store has more than a claim takes, or than there is room for', async () => {
+  const lane = setUp(orderedOf(1, 6, [0], [1]))
+  assert.equal(lane.ordered.hasBacklog, false, 'nothing is known yet')
+  lane.leaveSome(true)
+  lane.ordered.claimIfNeeded(lane.clock.scheduleMs(), false)
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(lane.ordered.hasBacklog, true)
+  lane.leaveSome(false)
+  await lane.claim()
+  assert.equal(lane.ordered.hasBacklog, false)
+})
+
+test('messages that wait for others to form a batch are no backlog', async () => {
+  const lane = setUpWith({ batch: { size: 10, bytes: 500_000, lingerMs: 1_000 } })
+  lane.clock.advance(1_000)
+  await lane.claim()
+  lane.clock.advance(1_000)
+  await lane.claim()
+  lane.accept(orderedOf(1, 6, [0], [1]))
+  assert.equal(await lane.claim(), 0)
+  assert.deepEqual([lane.ordered.hasMore, lane.ordered.hasBacklog], [true, false])
 })

@@ -55,6 +55,9 @@ export class OrderedWaiting implements KeyOrder {
   #isClaiming = false
   #hasClaimed = false
   #hasMore = true
+  /** Whether the last claim left some, and whether there was no room for the next. */
+  #leftSome = false
+  #lacksRoom = false
   #nextHeadAtMs: number | null = null
   #notBeforeMs = 0
   /** Until then, only due heads are claimed, because everything that was claimed last is claimed again and refused again. */
@@ -79,6 +82,11 @@ export class OrderedWaiting implements KeyOrder {
   /** Whether the store may have messages that could be sent now. */
   get hasMore(): boolean {
     return this.#hasMore
+  }
+
+  /** Whether the store has messages that could be sent now, and that are not in memory because there is no room, or because a claim takes only so many. */
+  get hasBacklog(): boolean {
+    return this.#hasMore && (this.#leftSome || this.#lacksRoom)
   }
 
   /** When the next head is due, or a failed claim may be made again; null if there is nothing to wait for. */
@@ -115,10 +123,11 @@ export class OrderedWaiting implements KeyOrder {
     const { batch } = destination()
     if (!headsAreDue && !probe && this.#mustLinger(batch)) return
     const isBusy = this.#queues.next() !== undefined
-    if (isBusy && (probe || held.bytes >= AHEAD_BYTES || !memory.isHalfFree)) return
+    if (isBusy && probe) return
     const maxBytes = Math.min(CLAIM_BYTES, held.roomBytes, Math.max(memory.freeBytes, RESERVED_BYTES - held.bytes))
     // When a held shipment ends, the lane calls this again.
-    if (maxBytes < 0) return
+    this.#lacksRoom = maxBytes < 0 || (isBusy && (held.bytes >= AHEAD_BYTES || !memory.isHalfFree))
+    if (this.#lacksRoom) return
     const limits = probe
       ? { maxHeads: headsAreDue ? 1 : 0, maxFresh: headsAreDue ? 0 : 1, maxWaiting: 0 }
       : { maxHeads: CLAIM_HEADS, maxFresh: CLAIM_FRESH, maxWaiting: CLAIM_WAITING }
@@ -137,6 +146,7 @@ export class OrderedWaiting implements KeyOrder {
         this.#hasClaimed ||= shipments.length > 0
         this.#notBeforeMs = 0
         this.#hasMore ||= more || (probe && shipments.length > 0)
+        this.#leftSome = more
         // There is a backlog, so batches are full.
         this.#hasLingered = more
         this.#headIsDue(nextHeadAtMs)

@@ -178,7 +178,14 @@ export class Accepting implements IngestStore {
     if (segment === null || !shipments.some(({ keys }) => keys !== undefined)) return
     const { claiming, owned } = this.#tools
     const own = new Set(owned.claimable)
-    const claimed = shipments.filter(({ keys, partition }) => keys !== undefined && own.has(partition as number))
+    const { destinations } = this.#context.configuration()
+    const isSent = (destinationId: string): boolean => {
+      const destination = destinations.get(destinationId)
+      return destination?.enabled === true && !destination.paused
+    }
+    const claimed = shipments.filter(
+      ({ keys, partition, destinationId }) => keys !== undefined && own.has(partition as number) && isSent(destinationId),
+    )
     claiming.recentBodies.add(segment as string, batch, duplicates, claimed.length)
   }
 

@@ -327,18 +327,10 @@ export class OrderedClaiming {
     isKeyed: boolean,
     taking: Taking,
   ): Promise<Map<number, number>> {
-    const ofEach = Math.min(most + 1, Math.max(LEAST_OF_PART, Math.ceil((PART_SHARE * (most + 1)) / parts.length)))
-    const { rows } = await ask<OrderedRow>(FRESH, [destination, parts, ofEach, most + 1])
-    rows.sort((a, b) => a.ord - b.ord || byId(a, b))
+    const { rows, cut } = await readFresh(ask, destination, parts, most)
     // What was not read comes after what was: of a partition that had its share, after its own, and otherwise after all.
     const unread = rows.length > most ? (rows.at(-1) as OrderedRow).ord : NO_FRONTIER
-    const frontiers = new Map(parts.map((part) => [part, unread]))
-    const counts = new Map<number, number>()
-    for (const { part, ord } of rows) {
-      const count = (counts.get(part) ?? 0) + 1
-      counts.set(part, count)
-      if (count === ofEach) frontiers.set(part, Math.min(unread, ord))
-    }
+    const frontiers = new Map(parts.map((part) => [part, Math.min(unread, cut.get(part) ?? NO_FRONTIER)]))
     const found = rows.slice(0, most)
     const left = isKeyed ? await this.#moveWaiting(ask, destination, found) : new Map(found.map((row) => [row.id, row]))
     for (const row of rows) {
@@ -404,6 +396,34 @@ export class OrderedClaiming {
 }
 
 const NO_FRONTIER = Number.MAX_SAFE_INTEGER
+
+/** The first new shipments, at most one more than `most`. `cut`: the place of the last one of each partition that may have more before the end of these. */
+async function readFresh(
+  ask: Ask,
+  destination: string,
+  parts: readonly number[],
+  most: number,
+): Promise<{ rows: OrderedRow[]; cut: Map<number, number> }> {
+  const share = Math.min(most + 1, Math.max(LEAST_OF_PART, Math.ceil((PART_SHARE * (most + 1)) / parts.length)))
+  const { rows } = await ask<OrderedRow>(FRESH, [destination, parts, share, most + 1])
+  rows.sort(byPlace)
+  const counts = new Map<number, number>()
+  const cut = new Map<number, number>()
+  for (const { part, ord } of rows) {
+    const count = (counts.get(part) ?? 0) + 1
+    counts.set(part, count)
+    if (count === share) cut.set(part, ord)
+  }
+  if (cut.size === 0 || rows.length > most || share > most) return { rows, cut }
+  // The others have less than their share, so these may have more: for example, if all messages have one key.
+  const { rows: all } = await ask<OrderedRow>(FRESH, [destination, [...cut.keys()], most + 1, most + 1])
+  const others = rows.filter(({ part }) => !cut.has(part))
+  return { rows: [...others, ...all].sort(byPlace).slice(0, most + 1), cut: new Map() }
+}
+
+function byPlace(a: OrderedRow, b: OrderedRow): number {
+  return a.ord - b.ord || byId(a, b)
+}
 
 /** Returns whether there are more. */
 async function takeDraining(

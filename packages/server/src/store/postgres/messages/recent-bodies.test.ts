@@ -6,7 +6,7 @@ import type { AcceptBatch, ClaimedShipment } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 import type { PostgresStore } from '../store.ts'
-import { RecentBodies } from './recent-bodies.ts'
+import { ENTRY_BYTES, RecentBodies } from './recent-bodies.ts'
 
 let database: TestDatabase
 
@@ -61,7 +61,7 @@ test('a body is kept until the shipments of this node were claimed', () => {
   const bodies = new RecentBodies(() => 0)
   bodies.add('1', batch(100), [1], 2)
   bodies.add('2', batch(100), [], 0)
-  assert.equal(bodies.bytes, 100, 'no shipment of the second one is claimed here')
+  assert.equal(bodies.bytes, ENTRY_BYTES + 100, 'no shipment of the second one is claimed here')
   const found = bodies.take('1', 1)
   assert.deepEqual([found?.count, found?.absent, found?.bytes], [2, [1], 100])
   assert.notEqual(bodies.take('1', 1), undefined)
@@ -70,7 +70,7 @@ test('a body is kept until the shipments of this node were claimed', () => {
 
 test('bodies take no more than 4 MB, and those that are there stay', () => {
   const bodies = new RecentBodies(() => 0)
-  for (const segment of ['1', '2', '3', '4', '5']) bodies.add(segment, batch(1024 * 1024), [], 1)
+  for (const segment of ['1', '2', '3', '4', '5']) bodies.add(segment, batch(1024 * 1024 - ENTRY_BYTES), [], 1)
   assert.deepEqual([bodies.bytes, bodies.take('5', 1)], [4 * 1024 * 1024, undefined])
   assert.notEqual(bodies.take('1', 1), undefined)
 })
@@ -84,7 +84,28 @@ test('a body is given out for five seconds, and then makes room', () => {
   nowMs = 5_001
   assert.equal(bodies.take('1', 1), undefined)
   bodies.add('2', batch(10), [], 1)
-  assert.equal(bodies.bytes, 10)
+  assert.equal(bodies.bytes, ENTRY_BYTES + 10)
+  nowMs = 10_002
+  bodies.expire()
+  assert.equal(bodies.bytes, 0)
+})
+
+test('what a body takes in memory counts: each entry, its violations, and no buffer that it was a part of', () => {
+  const bodies = new RecentBodies(() => 0)
+  for (let segment = 0; segment < 20_000; segment++) bodies.add(String(segment), batch(80), [], 1)
+  assert.ok(bodies.bytes <= 4 * 1024 * 1024)
+  assert.notEqual(bodies.take('7000', 1), undefined)
+  assert.equal(bodies.take('7500', 1), undefined, 'there was no room for more than about 7,000')
+
+  bodies.clear()
+  const one = batch(80)
+  const violations = { 0: [{ path: 'x'.repeat(1_000) }] } as unknown as NonNullable<AcceptBatch['content']['violations']>
+  bodies.add('a', { ...one, content: { ...one.content, violations } }, [], 1)
+  assert.ok(bodies.bytes > ENTRY_BYTES + 80 + 2_000)
+
+  const packet = Buffer.alloc(1024 * 1024)
+  bodies.add('b', { ...one, body: packet.subarray(100, 180) }, [], 1)
+  assert.equal(bodies.take('b', 1)?.body.bytes.buffer.byteLength, 80)
 })
 
 test('a claim takes the bodies of what this node has just accepted from memory, and otherwise reads them', async () => {

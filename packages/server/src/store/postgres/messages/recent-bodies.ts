@@ -16,6 +16,8 @@ export interface ClaimedSegment {
 
 interface RecentBody extends Omit<ClaimedSegment, 'body'> {
   stored: Uint8Array
+  /** How much memory it takes. */
+  size: number
   about: SegmentAbout
   /** How many shipments of it this node is going to claim. */
   left: number
@@ -24,6 +26,8 @@ interface RecentBody extends Omit<ClaimedSegment, 'body'> {
 
 const MOST_BYTES = 4 * 1024 * 1024
 const KEPT_MS = 5_000
+/** What an entry takes beside its body. */
+export const ENTRY_BYTES = 512
 
 export class RecentBodies {
   /** By segment, the oldest first. */
@@ -44,25 +48,34 @@ export class RecentBodies {
    * going to claim.
    */
   add(segment: string, { content, body, messageIds }: AcceptBatch, absent: readonly number[], shipments: number): void {
+    this.expire()
+    const { sourceId, receivedAtMs, ip, browser, trace, violations } = content
+    const size = ENTRY_BYTES + body.length + (violations === undefined ? 0 : 2 * JSON.stringify(violations).length)
+    if (shipments === 0 || this.#bytes + size > MOST_BYTES) return
+    const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
+    if (violations !== undefined) about.violations = violations
+    // It may be a small part of a buffer with all that an ingest thread has sent, which would stay in memory with it.
+    const stored = body.length * 2 < body.buffer.byteLength ? new Uint8Array(body) : body
+    this.#bodies.set(segment, {
+      count: messageIds.length,
+      absent,
+      stored,
+      about,
+      bytes: body.length,
+      size,
+      left: shipments,
+      sinceMs: this.#nowMs(),
+    })
+    this.#bytes += size
+  }
+
+  /** Forgets what is too old. Called with every heartbeat, too. */
+  expire(): void {
     const nowMs = this.#nowMs()
     for (const [oldest, { sinceMs }] of this.#bodies) {
       if (nowMs - sinceMs <= KEPT_MS) break
       this.#remove(oldest)
     }
-    if (shipments === 0 || this.#bytes + body.length > MOST_BYTES) return
-    const { sourceId, receivedAtMs, ip, browser, trace, violations } = content
-    const about: SegmentAbout = { sourceId, receivedAtMs, ip, browser, trace }
-    if (violations !== undefined) about.violations = violations
-    this.#bodies.set(segment, {
-      count: messageIds.length,
-      absent,
-      stored: body,
-      about,
-      bytes: body.length,
-      left: shipments,
-      sinceMs: nowMs,
-    })
-    this.#bytes += body.length
   }
 
   /** For so many of its shipments, which were claimed. Undefined if the body must be read from the store. */
@@ -82,7 +95,7 @@ export class RecentBodies {
   }
 
   #remove(segment: string): void {
-    this.#bytes -= this.#bodies.get(segment)?.bytes ?? 0
+    this.#bytes -= this.#bodies.get(segment)?.size ?? 0
     this.#bodies.delete(segment)
   }
 }
