@@ -29,6 +29,7 @@ import { plainColumns, statement } from '../session/row-parameters.ts'
 import { attemptsOf } from '../tables/ordered-rows.ts'
 import { LOCK_FOR_CLAIM, lockOwners } from '../tables/partition-owners.ts'
 import type { Claiming } from './claiming.ts'
+import { byId, NO_FRONTIER, ROW, readFresh, takeDraining } from './ordered-reads.ts'
 import type { ShipmentRow } from './shipment-row.ts'
 import { type OrderedRow, Taking } from './taking.ts'
 
@@ -47,8 +48,6 @@ interface PartRow {
 }
 
 const NOTHING: OrderedClaim = { shipments: [], more: false, nextHeadAtMs: null }
-const ROW =
-  's.id::text AS id, s.claim, s.attempt, s.first_attempt, s.due, s.bytes, s.unit, s.replay, s.urls, s.parts, s.ord, s.partition AS part, s.key'
 
 /**
  * The partitions that this node owns, and which of them must wait for the requests of a dead node; whether the destination has keys that are not free; and
@@ -75,27 +74,6 @@ const NEXT_HEAD = {
   name: 'order-next-head',
   text: `SELECT min(h.due) AS due FROM unnest($2::integer[]) AS p (part) CROSS JOIN LATERAL (SELECT s.due FROM shipments s
     WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = $1 AND s.partition = p.part AND s.due > $3 ORDER BY s.due, s.id LIMIT 1) h`,
-}
-
-/** The first of all partitions together, of which each has at most a share that is read. With a backlog, most of what is read would otherwise be too many. */
-const FRESH = {
-  name: 'order-fresh',
-  text: `SELECT f.* FROM unnest($2::integer[]) AS p (part) CROSS JOIN LATERAL (SELECT ${ROW} FROM shipments s
-      WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NULL AND s.destination = $1 AND s.partition = p.part ORDER BY s.ord, s.id LIMIT $3) f
-    ORDER BY f.ord, f.id LIMIT $4`,
-}
-/** How many times its share each partition may have. Its requests are random, and the share of one with busy keys is larger. */
-const PART_SHARE = 2
-const LEAST_OF_PART = 16
-
-/** Of each key that is draining, what is before the first new shipment of its partition that was not reached. */
-const DRAINING = {
-  name: 'order-draining',
-  text: `SELECT w.* FROM order_keys k JOIN unnest($2::integer[], $3::bigint[]) AS p (part, frontier) ON p.part = k.key % 16
-    CROSS JOIN LATERAL (SELECT ${ROW} FROM shipments s
-      WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NOT NULL AND s.destination = $1 AND s.key = k.key AND s.ord < p.frontier
-      ORDER BY s.key, s.ord, s.id LIMIT $4) w
-    WHERE k.destination = $1 AND k.state = 'draining' LIMIT $4`,
 }
 
 const LOCK_KEYS = {
@@ -395,57 +373,9 @@ export class OrderedClaiming {
   }
 }
 
-const NO_FRONTIER = Number.MAX_SAFE_INTEGER
-
-/** The first new shipments, at most one more than `most`. `cut`: the place of the last one of each partition that may have more before the end of these. */
-async function readFresh(
-  ask: Ask,
-  destination: string,
-  parts: readonly number[],
-  most: number,
-): Promise<{ rows: OrderedRow[]; cut: Map<number, number> }> {
-  const share = Math.min(most + 1, Math.max(LEAST_OF_PART, Math.ceil((PART_SHARE * (most + 1)) / parts.length)))
-  const { rows } = await ask<OrderedRow>(FRESH, [destination, parts, share, most + 1])
-  rows.sort(byPlace)
-  const counts = new Map<number, number>()
-  const cut = new Map<number, number>()
-  for (const { part, ord } of rows) {
-    const count = (counts.get(part) ?? 0) + 1
-    counts.set(part, count)
-    if (count === share) cut.set(part, ord)
-  }
-  if (cut.size === 0 || rows.length > most || share > most) return { rows, cut }
-  // The others have less than their share, so these may have more: for example, if all messages have one key.
-  const { rows: all } = await ask<OrderedRow>(FRESH, [destination, [...cut.keys()], most + 1, most + 1])
-  const others = rows.filter(({ part }) => !cut.has(part))
-  return { rows: [...others, ...all].sort(byPlace).slice(0, most + 1), cut: new Map() }
-}
-
-function byPlace(a: OrderedRow, b: OrderedRow): number {
-  return a.ord - b.ord || byId(a, b)
-}
-
-/** Returns whether there are more. */
-async function takeDraining(
-  ask: Ask,
-  destination: string,
-  frontiers: ReadonlyMap<number, number>,
-  most: number,
-  taking: Taking,
-): Promise<boolean> {
-  const { rows } = await ask<OrderedRow>(DRAINING, [destination, [...frontiers.keys()], int8s([...frontiers.values()]), most + 1])
-  rows.sort((a, b) => (a.key as OrderKey) - (b.key as OrderKey) || a.ord - b.ord || byId(a, b))
-  for (const [at, row] of rows.entries()) if (at === most || !taking.take(row)) return true
-  return false
-}
-
 function shipmentRow({ ord, part: _part, key, attempt, ...row }: OrderedRow): ShipmentRow {
   const place: OrderedPlace = key !== null ? { row: 'waiting', ord, key } : { row: attempt === -1 ? 'fresh' : 'head', ord }
   return { ...row, ord: 0, attempt: attemptsOf(attempt, row.first_attempt), order: place }
-}
-
-function byId(a: { id: string }, b: { id: string }): number {
-  return a.id < b.id ? -1 : 1
 }
 
 /** The columns of a shipment in the queue: its attempt, its place and its partition. */
