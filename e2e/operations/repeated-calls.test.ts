@@ -44,7 +44,7 @@ suite('repeated calls', { concurrency: 2 }, () => {
     assert.deepEqual(
       receiver
         .messages()
-        .map(({ messageId }) => messageId)
+        .map(({ messageId }) => String(messageId))
         .sort(),
       [...ids].sort(),
     )
@@ -77,7 +77,7 @@ suite('repeated calls', { concurrency: 2 }, () => {
     assert.deepEqual(
       receiver
         .messages()
-        .map(({ messageId }) => messageId)
+        .map(({ messageId }) => String(messageId))
         .sort(),
       ['lost-1', 'lost-2', 'new'],
     )

@@ -14,7 +14,7 @@ const compress = promisify(gzip)
 export async function sendCompressed(request: FastifyRequest, reply: FastifyReply, body: unknown): Promise<FastifyReply> {
   reply.header('vary', 'accept-encoding').type('application/json; charset=utf-8')
   const text = JSON.stringify(body)
-  if (text.length < MIN_BYTES || !acceptsEncoding(String(request.headers['accept-encoding'] ?? ''), 'gzip')) return reply.send(text)
+  if (text.length < MIN_BYTES || !acceptsEncoding(request.headers['accept-encoding'] ?? '', 'gzip')) return reply.send(text)
   // In a thread of the pool of Node.js.
   return reply.header('content-encoding', 'gzip').send(await compress(text, { level: LEVEL }))
 }

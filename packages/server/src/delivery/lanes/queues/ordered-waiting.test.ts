@@ -13,7 +13,6 @@ import { Backlog } from '../../recording/backlog.ts'
 import { HeldShipments } from '../../recording/held-shipments.ts'
 import { Memory } from '../../recording/memory.ts'
 import { StoreState } from '../../recording/store-state.ts'
-import type { Task } from '../../shipments/task.ts'
 import type { Unit } from '../../shipments/unit.ts'
 import { OrderedWaiting } from './ordered-waiting.ts'
 
@@ -91,12 +90,13 @@ function setUpWith(settings: Parameters<typeof webhookOf>[0], ...shipments: Clai
       return resolve
     },
     start(): { index: number; end(verdict: Verdict): void } {
-      const { task, first, start } = ordered.next() ?? assert.fail('nothing may start')
-      const unit: Unit = start(clock.scheduleMs())
+      const next = ordered.next() ?? assert.fail('nothing may start')
+      const { task, first } = next
+      const unit: Unit = next.start(clock.scheduleMs())
       return {
         index: first.index,
         end(verdict) {
-          ;(task as Task).finish(unit, results(verdict))
+          task.finish(unit, results(verdict))
           held.changed(task)
         },
       }

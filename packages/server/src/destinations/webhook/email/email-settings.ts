@@ -36,5 +36,5 @@ export function emailProblem(settings: Partial<WebhookDestination>): SettingsPro
 }
 
 function bodyOf(body: unknown): JsonObject {
-  return typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as JsonObject) : {}
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {}
 }
