@@ -18,6 +18,7 @@ test('an alert arrives as an email, and a test of the destination shows the repl
   const id = await service.destination({
     name: 'Email',
     sourceIds: ['system'],
+    maxInFlight: 1,
     urls: [url],
     auth: { type: 'basic', username: 'alerts', password: 'a password' },
     tls: { ca: MAIL_AUTHORITY.cert },

@@ -40,7 +40,7 @@ export interface KindForm<Edited extends Draft> {
   settings?: (fields: FieldsProps<Edited>) => ReactNode
   sections: readonly FormSection<Edited>[]
   /** The descriptions of fields that every kind has. */
-  descriptions: { batchSize: string; timeout: string }
+  descriptions: { batchSize: string; timeout: string; maxInFlight?: string }
 }
 
 /** The form for the settings of an existing destination. */

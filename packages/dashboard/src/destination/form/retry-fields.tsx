@@ -173,7 +173,7 @@ export function DeliveryFields({ draft, state, descriptions }: FieldsProps & Pic
       />
       <NumberInput
         label="Concurrent requests"
-        description="1 to 1,000 requests in flight at the same time."
+        description={descriptions.maxInFlight ?? '1 to 1,000 requests in flight at the same time.'}
         {...numberInput(state, 'maxInFlight', draft.maxInFlight, (maxInFlight) => ({ maxInFlight }))}
       />
       <TextInput

@@ -9,6 +9,7 @@ const BODY = { from: 'alerts@example.com', to: ['a@example.com'], subject: { '@t
 const EMAIL = {
   name: 'Email',
   urls: ['smtps://mail.example.com:465'],
+  maxInFlight: 20,
   auth: { type: 'basic', username: 'alerts@example.com', password: 'SECRET-password' },
   request: { body: BODY },
 }
@@ -21,6 +22,7 @@ const REFUSED: [what: string, settings: object, field: string][] = [
   ['no host', { urls: ['smtp://'] }, 'urls[0]'],
   ['a web server beside it', { urls: [...EMAIL.urls, 'https://example.com/'], auth: EMAIL.auth }, 'urls'],
   ['batches', { batch: { size: 2 } }, 'batch.size'],
+  ['more than 20 in flight', { maxInFlight: 21 }, 'maxInFlight'],
   ['no request', { request: null }, 'request.body.from'],
   ['no recipients', { request: { body: { ...BODY, to: undefined } } }, 'request.body.to'],
   ['a form', { request: { body: BODY, format: 'form' } }, 'request.format'],
@@ -50,6 +52,19 @@ test('settings that have no place in an email are refused', async (t) => {
     })
   }
   assert.equal(store.configuration().destinations.size, 1)
+})
+
+test('a destination that sends emails needs a small maxInFlight', async (t) => {
+  const { call } = await startControl(t)
+  const { maxInFlight, ...withoutMaximum } = EMAIL
+  const message = 'maxInFlight must be at most 20 for emails, and is 50; send maxInFlight with a smaller value, such as 1 for alerts.'
+  const created = await call('POST', '/api/destinations', withoutMaximum)
+  assert.deepEqual([created.status, created.body.message], [400, message])
+  const { body } = await call('POST', '/api/destinations', { name: 'Webhook', urls: ['https://example.com/'] })
+  const { urls, request, auth } = EMAIL
+  const moved = await call('PATCH', `/api/destinations/${body.id}`, { urls, request, auth })
+  assert.deepEqual([moved.status, moved.body.message], [400, message])
+  assert.equal((await call('PATCH', `/api/destinations/${body.id}`, { urls, request, auth, maxInFlight })).status, 200)
 })
 
 test('the password is never shown, and asked for again when the mail server is another one', async (t) => {

@@ -230,13 +230,13 @@ export class Executor implements CommandTarget {
     const { attempt, replay, atMs, isBatch, keepAnswer, urls } = start
     const kind = kindOf(destination)
     const about = { id, attempt, replay, atMs: atMs + waitedMs, trace }
-    const { method, path, headers, body } = requests.build(destination, prepared, isBatch, about)
+    const { method, path, headers, body, sendingBytes = body.length } = requests.build(destination, prepared, isBatch, about)
     const { timeoutMs } = destination
     const targets = kind.targets(destination)
     const verdictOf = kind.verdicts(destination)
     const logs = logsOf(prepared)
-    // The text, and its bytes for each URL.
-    const ended = this.#started(target, start, body.length * (1 + urls.length), waitedMs)
+    // The text, and for each URL its bytes, or more.
+    const ended = this.#started(target, start, body.length + sendingBytes * urls.length, waitedMs)
     for (const at of urls) {
       const url = targets[at] as string
       target.http.send({ method, url, path, headers, body, timeoutMs, verdictOf, keepAnswer }, (outcome) => {

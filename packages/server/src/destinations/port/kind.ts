@@ -37,6 +37,8 @@ export interface OutgoingRequest {
   /** Names and values alternate. */
   headers: string[]
   body: string
+  /** What sending it to one URL takes in memory, if that is more than the bytes of the body. */
+  sendingBytes?: number
 }
 
 /** A message that was shaped for a request. */

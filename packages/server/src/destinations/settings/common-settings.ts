@@ -125,7 +125,14 @@ export const COMMON_SETTINGS = resource(
       ),
       null,
     ),
-    maxInFlight: withDefault(integer({ min: 1, max: 1_000, description: 'The maximum number of requests in flight.' }), 50),
+    maxInFlight: withDefault(
+      integer({
+        min: 1,
+        max: 1_000,
+        description: 'The maximum number of requests in flight. At most 20 for emails, so it is required there.',
+      }),
+      50,
+    ),
     order: addedLater(ORDER_SETTING),
     includeViolations: addedLater(
       withDefault(

@@ -3,9 +3,8 @@
 // the first email.
 
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
+import { MAX_RECEIVED_BYTES } from '../../../destinations/webhook/email/email-request.ts'
 
-/** Of everything that a server sends in one attempt. The replies to an email with 50 recipients are about 10 KB. */
-export const MAX_RECEIVED_BYTES = 262_144
 /** More than the replies to the commands that nodemailer sends at once: one for each recipient, and two. */
 const MAX_QUEUED_REPLIES = 100
 /** Of one reply. */

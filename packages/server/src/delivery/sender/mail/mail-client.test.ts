@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import os from 'node:os'
 import { suite, test } from 'node:test'
+import { MAX_RECEIVED_BYTES } from '../../../destinations/webhook/email/email-request.ts'
 import { anywhere, assertFailed, PARTIAL_READ_MS, SHORT_MS } from '../../fixtures/attempts.ts'
 import { MAIL_AUTHORITY, startMailServer } from '../../fixtures/mail-server.ts'
 import { EMAIL, sendEmail } from '../../fixtures/sent-email.ts'
@@ -10,7 +11,7 @@ import type { Outcome } from '../../link/outcome.ts'
 import { createAddressGuard } from '../http/address-guard.ts'
 import { TlsIdentity } from '../http/connections.ts'
 import { emailOf } from './email.ts'
-import { LimitedConnection, MAX_RECEIVED_BYTES } from './limited-connection.ts'
+import { LimitedConnection } from './limited-connection.ts'
 import { createMailClient } from './mail-client.ts'
 
 /** The header fields of an email, and its text. */

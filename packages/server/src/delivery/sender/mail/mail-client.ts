@@ -10,7 +10,6 @@ import { mailServerOf } from '../../../destinations/webhook/email/mail-server.ts
 import { type Outcome, REASONS, type ReasonCode } from '../../link/outcome.ts'
 import type { HttpClient, HttpClientOptions, SendRequest } from '../http/attempt.ts'
 import { type Connection, Connections, DialError } from '../http/connections.ts'
-import type { Email } from './email.ts'
 import type { LimitedConnection } from './limited-connection.ts'
 import {
   credentialsOf,
@@ -77,8 +76,9 @@ export function createMailClient(options: MailClientOptions): HttpClient {
 }
 
 interface Written {
-  email: Email
-  bytes: Buffer
+  envelope: { from: string; to: string[]; size: number }
+  /** It keeps nothing of what was read from it, so the email is not in memory while the server confirms it. */
+  content: Readable
 }
 
 class MailAttempt {
@@ -124,7 +124,11 @@ class MailAttempt {
     try {
       const email = emailOf(this.#request.body.toString())
       if (typeof email === 'string') return email
-      return { email, bytes: await writtenEmail(email, headerOf(this.#request, 'message-id') ?? '', new Date()) }
+      const bytes = await writtenEmail(email, headerOf(this.#request, 'message-id') ?? '', new Date())
+      const content = new Readable({ read: () => undefined })
+      content.push(bytes)
+      content.push(null)
+      return { envelope: { from: email.from.address, to: [...email.to], size: bytes.length }, content }
     } catch {
       return REASONS.mail_invalid[1]
     }
@@ -178,16 +182,15 @@ class MailAttempt {
     })
   }
 
-  #sent(smtp: LimitedConnection, { email: { from, to }, bytes }: Written): Promise<void> {
+  #sent(smtp: LimitedConnection, { envelope, content }: Written): Promise<void> {
     this.#doing = 'the email was being sent'
-    const content = Readable.from([bytes], { objectMode: false })
     // An email that is sent again because the server takes long to check it arrives twice, so the server gets more time for this reply.
     content.once('end', () => {
       this.#doing = 'waiting for the mail server to confirm the email'
       if (this.#outcome === null) this.#setDeadline(this.#limits.confirmationMs)
     })
     return new Promise((resolve, reject) => {
-      smtp.send({ from: from.address, to: [...to], size: bytes.length }, content, (error, info) => {
+      smtp.send(envelope, content, (error, info) => {
         if (error !== null) return reject(error)
         const refused = refusedRecipients(info?.rejectedErrors ?? [])
         const reply = refused ?? (this.#request.keepAnswer === true ? info?.response : undefined)

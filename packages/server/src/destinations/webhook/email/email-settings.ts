@@ -5,6 +5,9 @@ import type { WebhookDestination } from '../../../model/configuration.ts'
 import type { SettingsProblem } from '../../port/kind.ts'
 import { isMailUrl } from './mail-server.ts'
 
+/** A mail server that does not answer holds an attempt for more than a minute, and a node has a limit of all attempts in flight. */
+export const MAX_EMAILS_IN_FLIGHT = 20
+
 const FIELDS = ['from', 'to', 'subject', 'text'] as const
 
 export function emailProblem(settings: Partial<WebhookDestination>): SettingsProblem | null {
@@ -33,6 +36,17 @@ export function emailProblem(settings: Partial<WebhookDestination>): SettingsPro
     secrets: Object.keys(secrets).length,
   }).find(([, count]) => count > 0)
   return useless === undefined ? null : at(useless[0], 'has no place in emails; remove it')
+}
+
+/** A destination that an earlier version saved with more can still be paused or renamed. */
+export function emailsInFlightProblem(
+  changes: Partial<WebhookDestination>,
+  { urls = [], maxInFlight = 1 }: Partial<WebhookDestination>,
+): SettingsProblem | null {
+  if (changes.maxInFlight === undefined && changes.urls === undefined) return null
+  if (!urls.some(isMailUrl) || maxInFlight <= MAX_EMAILS_IN_FLIGHT) return null
+  const problem = `must be at most ${MAX_EMAILS_IN_FLIGHT} for emails, and is ${maxInFlight}; send maxInFlight with a smaller value, such as 1 for alerts`
+  return { field: 'maxInFlight', problem }
 }
 
 function bodyOf(body: unknown): JsonObject {
