@@ -416,3 +416,37 @@ test('pending deliveries are retried now, unless the destination sends nothing',
   assert.deepEqual([status, body.code], [409, 'destination_not_sending'])
   assert.deepEqual(asked, [id, id])
 })
+
+test('too many tests at the same time are rejected, and others are accepted once they have ended', async (t) => {
+  let onEight: () => void = () => undefined
+  const eight = new Promise<void>((resolve) => {
+    onEight = resolve
+  })
+  let end: () => void = () => undefined
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  let started = 0
+  const delivery: ControlDelivery = {
+    ...STILL,
+    test: async () => {
+      started++
+      if (started === 8) onEight()
+      await ended
+      return { request: { headers: {}, body: '' }, attempts: [] }
+    },
+  }
+  const { call } = await startControl(t, { delivery })
+  const { body } = await call('POST', '/api/destinations', { name: 'Webhook', urls: ['https://example.com/'] })
+  const tested = () => call('POST', `/api/destinations/${body.id}/test`, {})
+  const accepted = Promise.all(Array.from({ length: 8 }, tested))
+  await eight
+  const refused = await tested()
+  assert.deepEqual([refused.status, refused.body.code], [429, 'too_many_previews'])
+  end()
+  assert.deepEqual(
+    (await accepted).map(({ status }) => status),
+    Array.from({ length: 8 }, () => 200),
+  )
+  assert.equal((await tested()).status, 200)
+})

@@ -265,8 +265,12 @@ function allHealthRoute({ store, clock, delivery }: ControlParts): Route {
   })
 }
 
+/** A test does not count against `maxInFlight`, and one of a mail server that does not answer takes more than a minute. */
+const MAX_TESTS = 8
+
 function testRoute(parts: ControlParts): Route {
   const { store, clock, delivery } = parts
+  let running = 0
   return route('POST', '/destinations/:id/test', {
     summary: 'Send a test message to a destination',
     access: { role: 'editor', sources: 'limited', subject: 'destination', whole: true },
@@ -274,22 +278,37 @@ function testRoute(parts: ControlParts): Route {
       'Immediately sends one sample message, even if the destination is disabled or paused, and returns the attempts. A test is not retried, and nothing is stored.',
     body: TEST,
     answer: TEST_ANSWER,
-    errors: ['destination_not_found'],
+    errors: ['destination_not_found', 'too_many_previews'],
     async handle({ params, body, actor, roleOn }) {
       const destination = find(parts, params['id'])
+      if (running >= MAX_TESTS)
+        throw new ApiError('too_many_previews', {
+          message: `Too many tests are running: at most ${MAX_TESTS} at the same time. Try again in a few seconds.`,
+        })
       const { id, sourceIds } = destination
       const message = sampleMessage(body.type, clock.wallMs())
-      // Recorded before the message is sent, so that the audit log has the entry even if the request does not finish.
-      await recordAction(store.history, { actor, action: 'destination.test', subject: id, after: { type: body.type }, sources: sourceIds })
-      const sent = await delivery.test(id, message)
-      if (sent === undefined) throw new ApiError('destination_not_found')
-      return {
-        success: kindOf(destination).hasPassed(sent.attempts),
-        message,
-        request: sent.request === null ? null : testRequest(sent.request, sent.attempts.some(wasAnswered)),
-        attempts: sent.attempts.map((attempt) =>
-          Object.assign(attemptView(attempt, urlFor(roleOn(id))), attempt.sent === undefined ? {} : { request: attempt.sent }),
-        ),
+      running++
+      try {
+        // Recorded before the message is sent, so that the audit log has the entry even if the request does not finish.
+        await recordAction(store.history, {
+          actor,
+          action: 'destination.test',
+          subject: id,
+          after: { type: body.type },
+          sources: sourceIds,
+        })
+        const sent = await delivery.test(id, message)
+        if (sent === undefined) throw new ApiError('destination_not_found')
+        return {
+          success: kindOf(destination).hasPassed(sent.attempts),
+          message,
+          request: sent.request === null ? null : testRequest(sent.request, sent.attempts.some(wasAnswered)),
+          attempts: sent.attempts.map((attempt) =>
+            Object.assign(attemptView(attempt, urlFor(roleOn(id))), attempt.sent === undefined ? {} : { request: attempt.sent }),
+          ),
+        }
+      } finally {
+        running--
       }
     },
   })
