@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import test from 'node:test'
 import { generateSecret } from '@switchyard/webhook'
 import type { DestinationHealth, TestAttempt } from '../../delivery/delivery.ts'
@@ -418,20 +419,14 @@ test('pending deliveries are retried now, unless the destination sends nothing',
 })
 
 test('too many tests at the same time are rejected, and others are accepted once they have ended', async (t) => {
-  let onEight: () => void = () => undefined
-  const eight = new Promise<void>((resolve) => {
-    onEight = resolve
-  })
-  let end: () => void = () => undefined
-  const ended = new Promise<void>((resolve) => {
-    end = resolve
-  })
+  const signals = new EventEmitter()
+  const [eight, ended] = [once(signals, 'eight'), once(signals, 'ended')]
   let started = 0
   const delivery: ControlDelivery = {
     ...STILL,
     test: async () => {
       started++
-      if (started === 8) onEight()
+      if (started === 8) signals.emit('eight')
       await ended
       return { request: { headers: {}, body: '' }, attempts: [] }
     },
@@ -443,7 +438,7 @@ test('too many tests at the same time are rejected, and others are accepted once
   await eight
   const refused = await tested()
   assert.deepEqual([refused.status, refused.body.code], [429, 'too_many_previews'])
-  end()
+  signals.emit('ended')
   assert.deepEqual(
     (await accepted).map(({ status }) => status),
     Array.from({ length: 8 }, () => 200),
