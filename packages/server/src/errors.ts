@@ -111,7 +111,7 @@ export const API_ERRORS = {
   saved_query_not_found: [404, 'The warehouse has no saved query with this id. GET /api/destinations/{id}/queries lists all of them.'],
   saved_query_name_taken: [
     409,
-    'The warehouse has a query with this name that you cannot see, because it was saved when the warehouse had other sources. Choose another name.',
+    'The warehouse has a query with this name that you cannot see, because it may be about sources that you have no access to. Choose another name.',
   ],
   too_many_saved_queries: [409, 'The warehouse already has 200 saved queries, which is the limit. Remove one first.'],
   too_many_oauth_keys: [409, 'The OAuth application has reached its maximum number of keys. Remove a key first.'],

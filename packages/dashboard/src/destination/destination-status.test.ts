@@ -45,11 +45,11 @@ test('says why a destination fails before anything else', () => {
   const mostFrequentFailure = { error: 'The receiver answered 500.', attempts: 1_041, responseStart: '{\n  "error": "oops" }' }
   assert.equal(
     summary({ success: 0.5, failure, mostFrequentFailure }),
-    'The receiver answered 500. The response began with “{ "error": "oops" }”. 1,041 recent attempts failed like this; 50% of all succeeded.',
+    'The receiver answered 500. The response began with “{ "error": "oops" }”. 1,041 recent attempts failed for this reason; 50% of all recent attempts succeeded.',
   )
   assert.equal(
     summary({ success: 0.5, mostFrequentFailure: { error: 'Connection refused.', attempts: 1, responseStart: null } }),
-    'Connection refused. 1 recent attempt failed like this; 50% of all succeeded.',
+    'Connection refused. 1 recent attempt failed for this reason; 50% of all recent attempts succeeded.',
   )
   assert.match(summary({ success: 0.5, mostFrequentFailure: { ...mostFrequentFailure, responseStart: 'x'.repeat(300) } }), /“x{120}…”/)
 })

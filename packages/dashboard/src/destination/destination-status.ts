@@ -55,7 +55,7 @@ export interface StatusHealth {
   openSince: string | null
   /** Why the latest attempt failed; null if it succeeded, or if another node made it. */
   failure: { reason: string; error: string } | null
-  /** Why most of the recent attempts that failed did so; null if none failed. */
+  /** The most frequent reason why recent attempts failed; null if none failed. */
   mostFrequentFailure: { error: string; attempts: number; responseStart: string | null } | null
 }
 
@@ -97,7 +97,7 @@ function degradedText(success: number, failure: StatusHealth['mostFrequentFailur
   if (failure === null) return `${share(success)} of recent attempts succeeded.`
   const response = responseText(failure.responseStart)
   const count = plural(failure.attempts, 'recent attempt')
-  return `${[failure.error, response].filter(Boolean).join(' ')} ${count} failed like this; ${share(success)} of all succeeded.`
+  return `${[failure.error, response].filter(Boolean).join(' ')} ${count} failed for this reason; ${share(success)} of all recent attempts succeeded.`
 }
 
 function status(name: StatusName, summary: string): Status {

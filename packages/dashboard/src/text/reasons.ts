@@ -30,7 +30,7 @@ const ADVICE: Readonly<Record<keyof typeof REASONS, string>> = {
   no_subscription: 'If the message should have been sent, change the subscriptions, then replay.',
   mail_without_tls: 'Enable TLS (STARTTLS) on the mail server, or use its port with TLS: smtps://host:465.',
   mail_login_refused:
-    'Check the user name and the password. Some services need a password for applications. The email is sent again automatically.',
+    'Check the user name and the password. Some email services need an app password instead of the password of the account. The email is sent again automatically.',
   mail_deferred:
     'The start of the reply, which says why, is shown with the attempt, unless the server refused the connection. The email is sent again automatically.',
   mail_refused: 'The reply of the mail server says why: its start is shown with the attempt. Correct the addresses, then replay.',

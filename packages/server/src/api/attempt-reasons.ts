@@ -31,10 +31,10 @@ export const REASONS = {
   // Of mail servers.
   mail_without_tls: ['temporary', 'The mail server does not offer TLS. Nothing was sent.'],
   mail_login_refused: ['temporary', 'The mail server refused the user name or the password.'],
-  mail_deferred: ['temporary', 'The mail server did not accept the email for now.'],
+  mail_deferred: ['temporary', 'The mail server did not accept the email, but may accept it later.'],
   mail_refused: ['permanent', 'The mail server refused the email.'],
-  mail_protocol_error: ['temporary', 'The server did not answer as a mail server does.'],
-  mail_invalid: ['permanent', 'The request settings of the destination do not give a valid email. Nothing was sent.'],
+  mail_protocol_error: ['temporary', 'The server did not follow the SMTP protocol.'],
+  mail_invalid: ['permanent', 'The request settings of the destination do not produce a valid email. Nothing was sent.'],
   // Caused by the settings of the destination: nothing was sent.
   mapping_failed: ['permanent', 'The request settings of the destination do not fit the message. Nothing was sent.'],
   transformation_failed: ['permanent', 'The transformation of the destination failed for the message. Nothing was sent.'],

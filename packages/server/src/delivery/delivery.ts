@@ -72,7 +72,7 @@ export interface DestinationHealth extends HealthSummary {
   held: string | null
   /** Why the latest attempt of this node failed; null if it succeeded, or there was none. */
   failure: Failure | null
-  /** Why most of the recent attempts of this node that failed did so; null if none failed. */
+  /** The most frequent reason why recent attempts of this node failed; null if none failed. */
   mostFrequentFailure: FrequentFailure | null
   urls: readonly (HealthSummary & { url: string; inFlight: number })[]
 }

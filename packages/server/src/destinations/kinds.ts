@@ -26,6 +26,11 @@ export function kindOf({ type }: { type: DestinationType }): DestinationKind {
   return KINDS[type]
 }
 
+/** How many requests of the destination may be in flight, on all nodes together. */
+export function mostInFlight(destination: Destination): number {
+  return Math.min(destination.maxInFlight, kindOf(destination).mostInFlight?.(destination) ?? Number.POSITIVE_INFINITY)
+}
+
 /** How long a request of the destination may be under way. */
 export function longestAttemptMs(destination: Destination): number {
   return destination.timeoutMs + (kindOf(destination).extraMs?.(destination) ?? 0)

@@ -20,7 +20,7 @@ export function createEventLog(log: Log, wallMs: () => number): Watcher {
       if (isDebug) log.debug({ sourceId, messages, duplicates, bytes }, 'messages were accepted')
     },
     attempted(event) {
-      const { destination, outcome } = event
+      const { outcome } = event
       if (outcome.verdict === 'success') {
         if (isDebug) log.debug(fieldsOf(event), 'the attempt succeeded')
       } else if (outcome.reason === 'timeout')

@@ -186,11 +186,11 @@ export const RECEIVER_KINDS: readonly ReceiverKind[] = [
         name: 'server',
         label: 'Mail server',
         placeholder: 'mail.example.com:587',
-        about: 'Always with TLS: from the start on port 465, with STARTTLS on others.',
+        about: 'TLS is always used: from the start on port 465, and with STARTTLS on other ports.',
       },
       { name: 'user', label: 'User name', placeholder: 'alerts@example.com', about: 'Leave empty if the server needs no login.' },
       { name: 'password', label: 'Password', placeholder: '', about: 'Stored encrypted, and never shown.', isSecret: true },
-      { name: 'from', label: 'From', placeholder: 'alerts@example.com', about: 'An address for which the server accepts emails.' },
+      { name: 'from', label: 'From', placeholder: 'alerts@example.com', about: 'An address from which the server lets you send.' },
       { name: 'to', label: 'To', placeholder: 'on-call@example.com', about: 'Several addresses are separated by commas.' },
     ],
     problems: (values) => ({

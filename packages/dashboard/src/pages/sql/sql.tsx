@@ -182,7 +182,7 @@ function Saved({ lake, query, onOpen }: { lake: Destination; query: string; onOp
 }
 
 function ShareQueries({ lake, queries, onShare }: { lake: Destination; queries: readonly SavedQuery[]; onShare: () => Promise<void> }) {
-  const move = `Move ${plural(queries.length, 'query')} of this browser to the lake`
+  const move = `Move ${plural(queries.length, 'query')} from this browser to the lake`
   return (
     <ConfirmButton
       title={move}

@@ -371,7 +371,7 @@ function showHealth(call: Call, health: JsonObject): void {
   } = health
   showFacts(out, [
     ['failing because', (failure as JsonObject | null)?.['error']],
-    ['most failures because', frequentText(mostFrequentFailure)],
+    ['most frequent failure', frequentText(mostFrequentFailure)],
     ['circuit breaker', state(call, breaker)],
     ['open since', openSince == null ? undefined : time(openSince)],
     ['in flight', inFlight],

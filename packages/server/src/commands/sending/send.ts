@@ -53,7 +53,7 @@ export const send: Command = {
   summary: 'Send one message and print the response',
   details:
     'Without --write-key, the command gets the write key from the control API: that of the source given with --source, otherwise that of the source named default, otherwise that of the only source.\n\n' +
-    'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. Without --timeout, it waits for 60 s, and for a warehouse that is loaded at least every 10 minutes 60 s longer than the time between two loads. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
+    'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. Without --timeout, it waits for 60 s. If a delivery to a warehouse that is loaded at least every 10 minutes is pending, it waits 60 s longer than the time between two loads. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
   arguments: [{ name: 'TYPE', description: `One of ${TYPES.join(', ')}.`, optional: true, values: TYPES }],
   flags: {
     ...FIELDS,

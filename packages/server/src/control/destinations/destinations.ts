@@ -116,7 +116,7 @@ const STATUS_FIELDS = {
         responseStart: nullable(string({ description: 'The start of the last response with this reason, at most 300 characters.' })),
       },
       {
-        description: 'Why most of the recent attempts that failed did so, on the node that answers this API request; null if none failed.',
+        description: 'The most frequent reason why recent attempts failed, on the node that answers this API request; null if none failed.',
       },
     ),
   ),

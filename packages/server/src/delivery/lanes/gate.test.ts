@@ -13,6 +13,7 @@ function gateOf(change: Partial<Destination> = {}) {
   const destination = {
     id: 'dst',
     type: 'webhook',
+    urls: ['https://example.com/'],
     enabled: true,
     paused: false,
     maxInFlight: 50,
@@ -20,7 +21,7 @@ function gateOf(change: Partial<Destination> = {}) {
     ...change,
   } as Destination
   const gate = new Gate({
-    store: { share: () => state.share },
+    store: { share: (_id, maxInFlight) => Math.min(state.share, maxInFlight) },
     clock: { scheduleMs: () => state.nowMs },
     random: () => 0.5,
     events: { breaker: (_destination, breaker) => told.push(breaker) },
@@ -32,6 +33,12 @@ function gateOf(change: Partial<Destination> = {}) {
     gate.judge([{ url: 'https://example.com/', startedAtMs: 0, version: 1, outcome: { verdict, retryAfterMs } as Outcome }])
   return { gate, state, told, answer }
 }
+
+test('of emails, at most 20 are in flight, and of the loads of a warehouse one', () => {
+  assert.equal(gateOf({ urls: ['smtps://mail.example.com:465'] }).gate.allowance(0), 20)
+  assert.equal(gateOf({ urls: ['smtps://mail.example.com:465'], maxInFlight: 5 }).gate.allowance(0), 5)
+  assert.equal(gateOf({ type: 'warehouse' }).gate.allowance(0), 1)
+})
 
 test('the gate is held if the destination is disabled or paused, or the lane was stopped', () => {
   assert.equal(gateOf({ enabled: false }).gate.isHeld, true)

@@ -2,7 +2,7 @@
 // breaker, on the receiver's Retry-After, and on this node's share of the limit. The gate neither sends nor holds shipments: when they may
 // no longer be sent, the lane releases them.
 
-import { kindOf } from '../../destinations/kinds.ts'
+import { mostInFlight } from '../../destinations/kinds.ts'
 import type { OrderKey } from '../../model/order/order-key.ts'
 import type { DeliveryStore, Destination } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
@@ -73,9 +73,7 @@ export class Gate {
   /** This node's share of the destination's limit of requests in flight. */
   get share(): number {
     const destination = this.#deps.destination()
-    // The loads of a warehouse follow each other, on all nodes together.
-    const { id } = destination
-    return this.#deps.store.share(id, kindOf(destination).place === 'loader' ? 1 : destination.maxInFlight)
+    return this.#deps.store.share(destination.id, mostInFlight(destination))
   }
 
   /** How many requests may be in flight now. */

@@ -32,7 +32,7 @@ export interface Failure {
   error: string
 }
 
-/** Why most of the recent attempts that failed did so. */
+/** The most frequent reason why recent attempts failed. */
 export interface FrequentFailure extends Failure {
   /** The number of recent attempts that failed with this reason. */
   attempts: number
@@ -165,7 +165,7 @@ export class Health {
     this.#forgetTexts(({ receivedAtMs }) => receivedAtMs !== null && receivedAtMs < atMs)
   }
 
-  /** The sources that the destination serves now. Who may see all of these may not see the messages of others. */
+  /** The sources that the destination serves now. A caller with access to all of these may have no access to other sources. */
   serve(sourceIds: ReadonlySet<string>): void {
     const before = this.#sourceIds
     this.#sourceIds = sourceIds

@@ -267,6 +267,8 @@ interface KindAnswers<D extends Destination, Given extends GivenSettings, Stored
 
   // ── Delivery ──
 
+  /** How many requests may be in flight even if the setting allows more; missing if only the setting counts. */
+  mostInFlight?(destination: D): number
   /** How much longer than its timeout an attempt may take; missing if it may not. */
   extraMs?(destination: D): number
   /** The message in the form that the receiver gets, before a transformation. */

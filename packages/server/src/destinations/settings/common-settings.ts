@@ -129,7 +129,7 @@ export const COMMON_SETTINGS = resource(
       integer({
         min: 1,
         max: 1_000,
-        description: 'The maximum number of requests in flight. At most 20 for emails, so it is required there.',
+        description: 'The maximum number of requests in flight. Of emails, at most 20 are in flight, even if it is larger.',
       }),
       50,
     ),

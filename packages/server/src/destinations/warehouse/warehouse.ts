@@ -86,6 +86,8 @@ export const WAREHOUSE: DestinationKind<WarehouseDestination, GivenWarehouse, St
   sharedNames: () => ['Warehouses'],
 
   place: 'loader',
+  // The loads of a warehouse follow each other, on all nodes together.
+  mostInFlight: () => 1,
   message: outboundMessage,
   targets: ({ warehouse }) => [targetOf(warehouse)],
   targetsLeft: () => ONLY_TARGET,

@@ -9,7 +9,7 @@ import { hiddenUrl } from '../../secrets/hidden-url.ts'
 import type { DestinationKind } from '../port/kind.ts'
 import { authProblem, showAuth, withKeptSecrets } from './auth-settings.ts'
 import { EMAIL_CONFIRMATION_MS, emailRequest, sendsEmail } from './email/email-request.ts'
-import { emailProblem, emailsInFlightProblem } from './email/email-settings.ts'
+import { emailProblem, MAX_EMAILS_IN_FLIGHT } from './email/email-settings.ts'
 import { WEBHOOK_FACTS } from './facts.ts'
 import { movedSecrets, originsOf } from './moved-secrets.ts'
 import { webhookRequest } from './request.ts'
@@ -57,7 +57,6 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
     const { request = null, batch = { size: 1 }, secrets = {} } = all
     return (
       emailProblem(all) ??
-      emailsInFlightProblem(settings, all) ??
       batchProblem(request, batch) ??
       secretsProblem(secrets) ??
       // A destination that cannot read a secret can still be paused or renamed.
@@ -101,6 +100,7 @@ export const WEBHOOK: DestinationKind<WebhookDestination, GivenWebhook, StoredWe
   deletesUsers: () => true,
   sharedNames: () => SHARED_NAMES,
 
+  mostInFlight: (destination) => (sendsEmail(destination) ? MAX_EMAILS_IN_FLIGHT : Number.POSITIVE_INFINITY),
   extraMs: (destination) => (sendsEmail(destination) ? EMAIL_CONFIRMATION_MS : 0),
   place: 'thread',
   message: outboundMessage,

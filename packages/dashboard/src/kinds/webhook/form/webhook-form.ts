@@ -48,7 +48,7 @@ export const WEBHOOK_FORM: EditForm<Webhook, WebhookDraft> = {
     },
   ],
   descriptions: {
-    maxInFlight: '1 to 1,000 requests in flight at the same time; at most 20 for emails.',
+    maxInFlight: '1 to 1,000 requests in flight at the same time. Of emails, at most 20.',
     batchSize: '1 to 1,000 messages per request. If above 1, the body is a JSON array.',
     timeout: '100 ms to 5 s for an attempt, including the full response.',
   },

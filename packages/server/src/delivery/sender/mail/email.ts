@@ -27,8 +27,8 @@ export function emailOf(json: string): Email | string {
   const recipients = recipientsOf(to)
   if (recipients === null)
     return `The \`to\` of the email must be one address such as on-call@example.com, or a list of 1 to ${MAX_RECIPIENTS} addresses.`
-  if (typeof subject !== 'string') return 'The `subject` of the email must be a text.'
-  if (typeof text !== 'string') return 'The `text` of the email must be a text.'
+  if (typeof subject !== 'string') return 'The `subject` of the email must be a string.'
+  if (typeof text !== 'string') return 'The `text` of the email must be a string.'
   return { from: sender, to: recipients, subject: oneLine(subject, MAX_SUBJECT_LENGTH), text }
 }
 

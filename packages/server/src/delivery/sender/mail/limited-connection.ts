@@ -2,6 +2,8 @@
 // on reading what it has queued after the end. This uses internals of nodemailer, whose version is therefore exact in package.json. Loaded with
 // the first email.
 
+/* oxlint-disable eslint/no-underscore-dangle -- the names are nodemailer's */
+
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { MAX_RECEIVED_BYTES } from '../../../destinations/webhook/email/email-request.ts'
 
@@ -34,6 +36,11 @@ export class LimitedConnection extends Base {
     if (this.#receivedBytes <= MAX_RECEIVED_BYTES) super._onData(chunk)
     if (this.#receivedBytes > MAX_RECEIVED_BYTES || this._responseQueue.length > MAX_QUEUED_REPLIES)
       this._onError(new Error('The server sends too much'), 'EPROTOCOL', false, 'CONN')
+  }
+
+  /** What was received and is not read yet. */
+  get queuedBytes(): number {
+    return this._responseQueue.join('').length + this._responseQueue.length + this._remainder.length
   }
 
   override close(): void {

@@ -34,7 +34,7 @@ suite('emails', () => {
       const { fields, text } = read(email)
       assert.ok(fields.includes('Message-ID: <1-0@switchyard>'))
       assert.ok(fields.includes('From: Switchyard <alerts@example.com>'))
-      assert.ok(fields.some((field) => /^Subject: =\?UTF-8\?/.test(field)))
+      assert.ok(fields.some((field) => field.startsWith('Subject: =?UTF-8?')))
       assert.match(text, /First line\r\n\.\.\r\nlast line/)
       const plain = server.commands.filter((command) => !command.startsWith('+')).map((command) => command.split(' ', 1)[0])
       assert.deepEqual(plain, secure ? [] : ['EHLO', 'STARTTLS'])
@@ -235,8 +235,10 @@ suite('emails', () => {
 
   test('a long sender is refused without reading it again and again', () => {
     // A quadratic expression would take minutes.
-    for (const from of [' '.repeat(1_000_000), '<'.repeat(1_000_000), `a${'\t '.repeat(1_000_000)}`])
-      assert.match(String(emailOf(JSON.stringify({ ...EMAIL, from }))), /^The `from` of the email must be/)
+    for (const from of [' '.repeat(1_000_000), '<'.repeat(1_000_000), `a${'\t '.repeat(1_000_000)}`]) {
+      const problem = emailOf(JSON.stringify({ ...EMAIL, from }))
+      assert.ok(typeof problem === 'string' && problem.startsWith('The `from` of the email must be'))
+    }
   })
 
   test('a subject and a name are one line without invisible characters, and no character is cut in half', () => {
@@ -283,7 +285,7 @@ suite('emails', () => {
     connection.connect()
     assert.equal(((await failed) as { code?: string }).code, 'EPROTOCOL')
     await ended
-    assert.deepEqual([connection._responseQueue, connection._remainder], [[], ''])
+    assert.equal(connection.queuedBytes, 0)
   })
 
   test('empty lines between all replies end the attempt at the limit', async (t) => {

@@ -63,7 +63,7 @@ export function createMailClient(options: MailClientOptions): HttpClient {
       isClosing = true
       if (underWay.size > 0) {
         const grace = setTimeout(() => {
-          for (const attempt of [...underWay]) attempt.fail('aborted')
+          for (const attempt of underWay) attempt.fail('aborted')
         }, closeGraceMs)
         await new Promise<void>((resolve) => {
           onIdle = resolve
@@ -145,7 +145,7 @@ class MailAttempt {
     this.#connection = connection
     this.#doing = 'connecting to the mail server'
     const socket = await new Promise<Socket>((resolve, reject) => {
-      void connection.dial((error, dialled) => (dialled === null ? reject(error as Error) : resolve(dialled)))
+      void connection.dial((error, dialled) => (dialled === null ? reject(error) : resolve(dialled)))
     })
     const smtp = new LimitedConnection({
       connection: socket,
@@ -164,7 +164,7 @@ class MailAttempt {
     this.#doing = 'the mail server was being greeted'
     await new Promise<void>((resolve, reject) => {
       // Emitted also later, if the connection is lost.
-      smtp.on('error', (error) => {
+      smtp.on('error', (error: Error) => {
         reject(error)
         this.#failWith(error)
       })

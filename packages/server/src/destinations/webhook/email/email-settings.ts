@@ -16,7 +16,7 @@ export function emailProblem(settings: Partial<WebhookDestination>): SettingsPro
   if (!urls.some(isMailUrl)) return null
   const at = (field: string, problem: string): SettingsProblem => ({ field, problem })
   if (!urls.every(isMailUrl)) return at('urls', 'must all be mail servers if one of them is; create another destination for the others')
-  if (batch.size > 1) return at('batch.size', 'must be 1, because each message is an email of its own')
+  if (batch.size > 1) return at('batch.size', 'must be 1, because each message is sent as a separate email')
   const body = bodyOf(request?.body)
   const missing = FIELDS.find((name) => !Object.hasOwn(body, name))
   if (request === null || missing !== undefined)
@@ -35,18 +35,7 @@ export function emailProblem(settings: Partial<WebhookDestination>): SettingsPro
     // Emails are read by people and stored in mailboxes.
     secrets: Object.keys(secrets).length,
   }).find(([, count]) => count > 0)
-  return useless === undefined ? null : at(useless[0], 'has no place in emails; remove it')
-}
-
-/** A destination that an earlier version saved with more can still be paused or renamed. */
-export function emailsInFlightProblem(
-  changes: Partial<WebhookDestination>,
-  { urls = [], maxInFlight = 1 }: Partial<WebhookDestination>,
-): SettingsProblem | null {
-  if (changes.maxInFlight === undefined && changes.urls === undefined) return null
-  if (!urls.some(isMailUrl) || maxInFlight <= MAX_EMAILS_IN_FLIGHT) return null
-  const problem = `must be at most ${MAX_EMAILS_IN_FLIGHT} for emails, and is ${maxInFlight}; send maxInFlight with a smaller value, such as 1 for alerts`
-  return { field: 'maxInFlight', problem }
+  return useless === undefined ? null : at(useless[0], 'cannot be used with emails; remove it')
 }
 
 function bodyOf(body: unknown): JsonObject {
