@@ -61,6 +61,8 @@ export interface StatusHealth {
 
 /** Below this share of successful recent attempts, a destination is degraded. */
 const MIN_SUCCESS = 0.95
+/** If so many attempts failed for one reason and none succeeded, a destination is failing. Permanent failures do not open the circuit breaker. */
+const MIN_FAILURES = 10
 /** The age of the oldest pending delivery from which a destination is behind. The service's own diagnostics use the same limit. */
 const BEHIND_MS = 3_600_000
 
@@ -79,7 +81,10 @@ export function statusOf(
     const cause = failingText({ openSince, failure }, nowMs)
     return status('failing', `${cause} ${breaker === 'probing' ? 'One delivery is being tried.' : 'One delivery is tried at a time.'}`)
   }
-  if (success !== null && success < MIN_SUCCESS) return status('degraded', degradedText(success, mostFrequentFailure))
+  if (success !== null && success < MIN_SUCCESS) {
+    const isFailing = success === 0 && (mostFrequentFailure?.attempts ?? 0) >= MIN_FAILURES
+    return status(isFailing ? 'failing' : 'degraded', degradedText(success, mostFrequentFailure))
+  }
   if (oldestPendingAt !== null && nowMs - Date.parse(oldestPendingAt) > BEHIND_MS)
     return status('behind', 'The oldest pending delivery is more than an hour old.')
   if (sourceIds.length === 0) return status('no source', 'No source sends to this destination. Choose one in its settings.')
