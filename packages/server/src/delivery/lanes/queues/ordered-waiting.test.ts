@@ -16,7 +16,7 @@ import { StoreState } from '../../recording/store-state.ts'
 import type { Unit } from '../../shipments/unit.ts'
 import { OrderedWaiting } from './ordered-waiting.ts'
 
-/** A store that has these shipments, and records a settlement when it is told to. The test is the lane: it claims, starts and ends. */
+/** A store that has these shipments, and records a settlement when the test says so. The test acts as the lane: it claims, starts and ends. */
 function setUp(...shipments: ClaimedShipment[]) {
   return setUpWith({}, ...shipments)
 }

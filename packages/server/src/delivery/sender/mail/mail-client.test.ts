@@ -233,7 +233,7 @@ suite('emails', () => {
     assert.deepEqual(server.emails[0]?.to, ['RCPT TO:<a@example.com>'])
   })
 
-  test('a long sender is refused without reading it again and again', () => {
+  test('a long sender is refused after reading it once', () => {
     // A quadratic expression would take minutes.
     for (const from of [' '.repeat(1_000_000), '<'.repeat(1_000_000), `a${'\t '.repeat(1_000_000)}`]) {
       const problem = emailOf(JSON.stringify({ ...EMAIL, from }))

@@ -93,7 +93,7 @@ test('partitions move within two seconds when a node joins, and when one has end
   await assertMoves(one, PARTITIONS, 'the other node owns all partitions when the process of one has ended')
 })
 
-test('delivery is told when partitions of this node leave, and when it has more', async () => {
+test('delivery learns when partitions of this node leave, and when it has more', async () => {
   const changes: PartitionChange[] = []
   const one = await node('told')
   one.delivery.attach({

@@ -173,7 +173,7 @@ export class Accepting implements IngestStore {
     }
   }
 
-  /** Before delivery is told that there are ordered shipments to claim. */
+  /** Called before delivery learns that there are ordered shipments to claim. */
   #remember({ segment, duplicates }: Accepted, batch: AcceptBatch, shipments: readonly PlannedShipment[]): void {
     if (segment === null || !shipments.some(({ keys }) => keys !== undefined)) return
     const { claiming, owned } = this.#tools
