@@ -7,6 +7,7 @@ import { Browser, CLIENT } from '../../../packages/server/src/control/people/fix
 import { type Script, startScriptedProvider } from '../../../packages/server/src/control/people/fixtures/scripted-provider.ts'
 import { switchyardWith } from '../../system/command-line.ts'
 import type { Service } from '../../system/service.ts'
+import { eventually } from '../../system/signals.ts'
 import { newAddress, startServiceAt } from './service.ts'
 
 const EDITOR = [{ claim: 'groups', value: 'data-eng', role: 'editor', sources: 'all' }]
@@ -107,7 +108,10 @@ test('kill -9 while the provider is asked about a person: the next process asks 
   const cookie = await logIn(desk)
   await service.stop()
   let isAsked = (): void => {}
-  const asked = new Promise<void>((resolve) => (isAsked = resolve))
+  let wasAsked = false
+  const asked = new Promise<void>((resolve) => (isAsked = resolve)).then(() => {
+    wasAsked = true
+  })
   let release = (): void => {}
   const held = new Promise<void>((resolve) => (release = resolve))
   idp.beforeToken = () => {
@@ -115,17 +119,29 @@ test('kill -9 while the provider is asked about a person: the next process asks 
     return held
   }
   const second = await restart(desk, VIEWER)
-  const lost = as(second, { cookie }, '/session').catch(() => null)
-  await asked
+  // On a busy machine, the service may not reach the provider in time. Then it asks again with a later request, which does not wait for it.
+  const lost: Promise<Answer | null>[] = []
+  await eventually(
+    async () => {
+      const call = as(second, { cookie }, '/session').catch(() => null)
+      lost.push(call)
+      await Promise.race([asked, call])
+    },
+    () => wasAsked,
+    { what: 'the provider is asked' },
+  )
   // The provider has not answered: the refresh token was not used.
   await killed(second)
-  assert.equal(await lost, null)
+  for (const answer of await Promise.all(lost)) assert.notEqual(answer?.body.role, 'viewer')
   idp.beforeToken = async () => {}
   const third = await restart({ ...desk, service: second }, VIEWER)
   // Waits until the lease of the lost process is over.
-  const session = await as(third, { cookie }, '/session')
+  await eventually(
+    () => as(third, { cookie }, '/session'),
+    ({ status, body }) => status === 200 && body.role === 'viewer',
+    { what: 'the person goes on with the new role' },
+  )
   release()
-  assert.deepEqual([session.status, session.body.role], [200, 'viewer'])
   await third.stop()
 })
 
