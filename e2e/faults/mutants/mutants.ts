@@ -247,8 +247,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'latest-first',
     breaks: 'Messages that were claimed together are sent in the reverse of the order in which they were accepted.',
-    file: 'store/postgres/messages/ordered-claiming.ts',
-    changes: [['rows.sort((a, b) => a.ord - b.ord || byId(a, b))', 'rows.sort((a, b) => b.ord - a.ord || byId(a, b))']],
+    file: 'store/postgres/messages/ordered-reads.ts',
+    changes: [['rows.sort(byPlace)', 'rows.sort((a, b) => byPlace(b, a))']],
     fault: 'node-killed',
     store: 'postgres',
     expected: NOT_IN_ORDER,
