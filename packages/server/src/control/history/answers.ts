@@ -1,11 +1,12 @@
 // Why deliveries of one group failed: the newest of them by the reason of their last attempt and the start of the answer. So expired deliveries are
 // told apart, whose own reason only says that the retry window ended, and the answers explain what a receiver does not accept.
 
+import { statusOfReason } from '../../api/attempt-reasons.ts'
 import { DELIVERY_FILTERS } from '../../api/list-filters.ts'
 import { array, integer, nullable, object, oneOf, string } from '../../api/schema.ts'
 import type { DeliveryFilter, Store } from '../../store/store.ts'
 import { type ControlParts, type Route, route } from '../routes/route.ts'
-import { reasonSentence, statusOfReason } from './reasons.ts'
+import { reasonSentence } from './reasons.ts'
 import { Turns } from './turns.ts'
 
 /** Each costs a few small reads. */

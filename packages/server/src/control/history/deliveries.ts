@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { isoTime, type JsonObject } from '@switchyard/protocol'
+import { statusOfReason } from '../../api/attempt-reasons.ts'
 import { DELIVERY_FILTERS, DELIVERY_STATES } from '../../api/list-filters.ts'
 import { array, boolean, integer, nullable, object, oneOf, optional, record, string, time } from '../../api/schema.ts'
 import { kindOf, VERSIONED } from '../../destinations/kinds.ts'
@@ -26,7 +27,7 @@ import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { dueTime } from '../routes/times.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
-import { reasonSentence, statusOfReason } from './reasons.ts'
+import { reasonSentence } from './reasons.ts'
 import {
   ADDED_WHEN_SENT,
   attemptUrlFor,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { statusOfReason } from '../../api/attempt-reasons.ts'
 import { REASONS } from '../../delivery/link/outcome.ts'
-import { reasonSentence, statusOfReason } from './reasons.ts'
+import { reasonSentence } from './reasons.ts'
 
 test('every reason has a sentence', () => {
   for (const [code, [, sentence]] of Object.entries(REASONS)) assert.equal(reasonSentence(code), sentence)

@@ -3,8 +3,6 @@
 
 import { usualSentence } from '../../api/attempt-reasons.ts'
 
-export { statusOfReason } from '../../api/attempt-reasons.ts'
-
 export const WITHOUT_ATTEMPT: Readonly<Record<string, string>> = {
   retry_window_over: 'The retry window ended before the message was delivered.',
   destination_deleted: 'The destination was deleted.',

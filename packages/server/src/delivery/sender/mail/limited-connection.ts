@@ -38,11 +38,6 @@ export class LimitedConnection extends Base {
       this._onError(new Error('The server sends too much'), 'EPROTOCOL', false, 'CONN')
   }
 
-  /** What was received and is not read yet. */
-  get queuedBytes(): number {
-    return this._responseQueue.join('').length + this._responseQueue.length + this._remainder.length
-  }
-
   override close(): void {
     super.close()
     this._responseQueue = []

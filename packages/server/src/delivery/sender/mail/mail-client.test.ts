@@ -285,7 +285,8 @@ suite('emails', () => {
     connection.connect()
     assert.equal(((await failed) as { code?: string }).code, 'EPROTOCOL')
     await ended
-    assert.equal(connection.queuedBytes, 0)
+    // oxlint-disable-next-line eslint/no-underscore-dangle -- the names are nodemailer's
+    assert.deepEqual([connection._responseQueue, connection._remainder], [[], ''])
   })
 
   test('empty lines between all replies end the attempt at the limit', async (t) => {

@@ -1,7 +1,6 @@
 // Sends emails by SMTP, with the interface of the HTTP client, so that everything above it works as for requests. Addresses are checked by the guard when
-// they are dialled, one deadline covers everything
-// until the email is sent and another one the reply after that, and nothing is sent without TLS and a valid certificate. nodemailer speaks the protocol over
-// the connection that it is given; it is loaded with the first email (docs/decisions/0134-email-by-smtp.md).
+// they are dialled, one deadline covers everything until the email is sent, another one the reply after that, and nothing is sent without TLS and a valid
+// certificate. nodemailer speaks the protocol over the connection that it is given; it is loaded with the first email (docs/decisions/0134-email-by-smtp.md).
 
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'

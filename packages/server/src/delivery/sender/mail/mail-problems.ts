@@ -39,7 +39,7 @@ export function credentialsOf(request: Pick<SendRequest, 'headers'>): { user: st
   return at === -1 ? null : { user: text.slice(0, at), pass: text.slice(at + 1) }
 }
 
-/** The commands whose refusal is about this email. A refusal of others is about the server, or the login. */
+/** If the server refuses one of these commands, it refuses this email. If it refuses another, the cause is the server or the login. */
 const ABOUT_THE_EMAIL = new Set(['MAIL FROM', 'RCPT TO', 'DATA'])
 /** The server does not know the command or a parameter, or wants another login: mistakes of the server or of the settings. */
 const ABOUT_THE_SERVER = new Set([500, 501, 502, 503, 504, 530, 534, 535, 538])
