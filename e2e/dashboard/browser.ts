@@ -209,7 +209,10 @@ const BUSY = `(() => {
   return busy === null ? '' : 'busy: ' + (busy.getAttribute('aria-label') ?? busy.tagName)
 })()`
 
-/** Returns whether the document is wider than the window, and elements beyond its edge that no scrolling or clipping box contains. */
+/**
+ * Returns whether the document is wider than the window, and elements beyond its edge that no scrolling or clipping box contains. Notifications leave
+ * over the edge.
+ */
 const OVERFLOWING = `(() => {
   const width = document.documentElement.clientWidth
   const found = []
@@ -227,7 +230,7 @@ const OVERFLOWING = `(() => {
     const { left, right, width: own, height } = element.getBoundingClientRect()
     if (own === 0 || height === 0 || (right <= width + 1 && left >= -1)) continue
     const style = getComputedStyle(element)
-    if (style.visibility === 'hidden' || style.position === 'fixed' || element.closest('.skip-link, [aria-hidden="true"], svg, nav') !== null) continue
+    if (style.visibility === 'hidden' || style.position === 'fixed' || element.closest('.skip-link, [aria-hidden="true"], svg, nav, .mantine-Notifications-root') !== null) continue
     if (clipped(element)) continue
     found.push(element.tagName.toLowerCase() + '.' + String(element.className).slice(0, 80) + ' ' + Math.round(left) + '…' + Math.round(right) + ': ' + (element.textContent ?? '').slice(0, 60))
     if (found.length > 8) break

@@ -119,10 +119,12 @@ test('keys that wait are listed with what blocks them, and can be retried and sk
   await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click()
   await wiring.attempted('ann-1', 2)
   await row.getByText(/2 attempts/).waitFor()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
 
   await row.getByRole('button', { name: 'Skip' }).click()
   await page.getByText('Its delivery is cancelled and not sent any more, and the 2 messages behind it are sent in order.').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Skip' }).click()
+  await page.getByText('The message was skipped.').waitFor()
   const { state, reason } = await wiring.settled('ann-1')
   assert.deepEqual([state, reason], ['cancelled', 'skipped_by_operator'])
   assert.equal((await wiring.settled('ann-3')).state, 'delivered')
