@@ -62,7 +62,7 @@ suite('a failing destination', () => {
       incidentLink: `https://events.example.com/alerts/${incident?.id}`,
       severity: 'critical',
       cause: ANSWERED_500,
-      details: { failed: 12, delivered: 0, pending: 0, reason: 'http_500', cause: ANSWERED_500 },
+      details: { failed: 12, delivered: 0, failedPermanently: 0, pending: 0, reason: 'http_500', cause: ANSWERED_500 },
     })
     assert.equal(since, new Date(START_MS).toISOString())
     assert.equal(

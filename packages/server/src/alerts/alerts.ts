@@ -3,6 +3,7 @@
 // opened under a lock, and alerts are sent from what is stored, so each alert is sent once, and a node that dies in between loses nothing.
 
 import { randomUUID } from 'node:crypto'
+import type { RuleId } from '../api/alert-rule-ids.ts'
 import type { AcceptedEvent } from '../ingest/events.ts'
 import { type AcceptBatch, type Actor, type Page, type PageRequest, type Store, StoreUnavailable } from '../store/store.ts'
 import type { Clock } from '../timing/clock.ts'
@@ -49,7 +50,8 @@ export class Alerts {
     this.#evaluatedAtMs = clock.wallMs()
     this.settings = new AlertSettings(store.documents)
     this.#incidents = new Incidents(store.documents)
-    this.#observations = new Observations({ ...parts, startedAtMs: clock.wallMs() })
+    const closedSince = (sinceMs: number): Promise<Incident[]> => this.#incidents.closedSince(sinceMs)
+    this.#observations = new Observations({ ...parts, closedSince, startedAtMs: clock.wallMs() })
   }
 
   start(): void {
@@ -109,11 +111,11 @@ export class Alerts {
         const key = keyOf(rule.id, subject)
         judged.add(key)
         const verdict = rule.judge(about, values)
-        const isCovered = rule.unless.some((other) => {
+        const coveredBy = rule.unless.find((other) => {
           const more = keyOf(other, subject)
           return begun.has(more) || (current.has(more) && current.get(more)?.state !== 'closed')
         })
-        const judgedBy = isCovered ? ({ ...verdict, verdict: 'close', isStarting: false } as const) : verdict
+        const judgedBy = coveredBy === undefined ? verdict : ({ ...verdict, verdict: 'close', isStarting: false, coveredBy } as const)
         if (judgedBy.verdict === 'open' || judgedBy.isStarting === true) begun.add(key)
         const observation = await this.#follow(rule, { subject, about }, judgedBy, current.get(key), nowMs)
         if (observation !== null) seen.push(observation)
@@ -138,7 +140,7 @@ export class Alerts {
   async #follow(
     rule: Rule<unknown>,
     { subject }: Observed,
-    judged: RuleVerdict,
+    judged: RuleVerdict & { coveredBy?: RuleId },
     incident: Incident | undefined,
     nowMs: number,
   ): Promise<Observation | null> {
@@ -158,8 +160,13 @@ export class Alerts {
       await this.#incidents.open({ ...about, ...seen })
     } else if (verdict === 'close') {
       if (incident.state === 'starting') await this.#incidents.forget(incident)
-      if (incident.state === 'open')
-        await this.#incidents.close(incident, rule.closed(subject.name, { ...judged.details, forMs: nowMs - incident.sinceMs }), nowMs)
+      if (incident.state === 'open') {
+        const message =
+          judged.coveredBy === undefined
+            ? rule.closed(subject.name, { ...details, forMs: nowMs - incident.sinceMs })
+            : `This is now part of the incident "${eventOf(judged.coveredBy)}" about "${subject.name}".`
+        await this.#incidents.close(incident, message, nowMs)
+      }
     } else if (verdict === 'open' && incident.state === 'starting') {
       await this.#incidents.confirm(incident, { openedAtMs: nowMs, message: messageOf(), details })
     } else if (incident.state !== 'closed') {
@@ -275,6 +282,10 @@ export class Alerts {
   async openCount(): Promise<number> {
     return [...(await this.#incidents.current()).values()].filter(({ state }) => state === 'open').length
   }
+}
+
+function eventOf(ruleId: RuleId): string {
+  return RULES.find(({ id }) => id === ruleId)?.event ?? ruleId
 }
 
 function valueOf({ measure }: Rule<unknown>, details: Incident['details']): number | null {

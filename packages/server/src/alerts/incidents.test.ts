@@ -226,6 +226,87 @@ test('deliveries that failed permanently are a warning, and cause no alert unles
   assert.equal((await told(store)).length, 1)
 })
 
+suite('a destination that rejects everything permanently', () => {
+  const rejected = (store: TestStore, id: string, minute: number, times: number, more = {}) =>
+    count(store, 'destination', id, START_MS + minute * MINUTE_MS, { attempts: times, failed: times, ...more })
+  const active = async (rig: ReturnType<typeof alertsOn>) => (await listed(rig)).filter(({ state }) => state !== 'closed')
+
+  test('has one incident, from its start to its end, which counts these deliveries and replays them', async (t) => {
+    const store = await openStore(t)
+    const { shop } = await newInstallation(store)
+    const rig = alertsOn(store, { failureOf: () => ({ reason: 'http_422' }) })
+    await rig.alerts.settings.change({ rules: { deliveries_failed: { notify: true } } }, START_MS)
+    await rejected(store, shop.id, 0, 4)
+    await rig.pass(0)
+    assert.deepEqual(
+      (await active(rig)).map(({ rule, state }) => [rule, state]),
+      [['destination_failing', 'starting']],
+    )
+    for (let minute = 1; minute <= 6; minute++) {
+      await rejected(store, shop.id, minute, 4)
+      await rig.pass(1)
+      assert.equal((await active(rig)).length, 1)
+    }
+    const [open] = await active(rig)
+    assert.deepEqual([open?.rule, open?.state, open?.details['failedPermanently']], ['destination_failing', 'open', 28])
+    assert.equal(
+      open?.message,
+      'The destination "warehouse" has been failing for 6 minutes: 28 of 28 delivery attempts failed. 28 deliveries failed permanently and will not be retried: correct the cause, and replay them.',
+    )
+    assert.match(open?.details['cause'] as string, /422/)
+    for (let minute = 7; minute <= 10; minute++) {
+      await count(store, 'destination', shop.id, START_MS + minute * MINUTE_MS, { delivered: 9 })
+      await rig.pass(1)
+    }
+    assert.deepEqual(await active(rig), [], 'what had failed until then opens no second incident')
+    const [closed] = await listed(rig)
+    assert.match(closed?.closedMessage ?? '', /has recovered\..*The deliveries that failed permanently in that time can be replayed\./)
+    const events = (await told(store)).map(({ message }) => message['event'])
+    assert.deepEqual(events, ['Destination Failing', 'Destination Recovered'])
+    await rejected(store, shop.id, 11, 1)
+    await rig.pass(1)
+    const [later, ...others] = await active(rig)
+    assert.deepEqual([later?.rule, later?.details['failed'], others], ['deliveries_failed', 1, []], 'a new failure opens one')
+  })
+
+  test('that began with a few such deliveries, has one incident: the first is part of the second', async (t) => {
+    const store = await openStore(t)
+    const { shop } = await newInstallation(store)
+    const rig = alertsOn(store, { failureOf: () => ({ reason: 'http_422' }) })
+    await rejected(store, shop.id, 0, 2, { delivered: 50 })
+    await rig.pass(0)
+    assert.deepEqual(
+      (await active(rig)).map(({ rule }) => rule),
+      ['deliveries_failed'],
+    )
+    await rejected(store, shop.id, 1, 5)
+    await rig.pass(1)
+    assert.deepEqual(
+      (await active(rig)).map(({ rule }) => rule),
+      ['destination_failing'],
+    )
+    const first = (await listed(rig)).find(({ rule }) => rule === 'deliveries_failed')
+    assert.equal(first?.closedMessage, 'This is now part of the incident "Destination Failing" about "warehouse".')
+  })
+
+  test('in part has one incident, because only attempts that are retried count as failing attempts', async (t) => {
+    const store = await openStore(t)
+    const { shop } = await newInstallation(store)
+    const rig = alertsOn(store)
+    for (let minute = 0; minute < 3; minute++) {
+      await rejected(store, shop.id, minute, 6, { delivered: 14 })
+      await rig.pass(1)
+    }
+    assert.deepEqual(
+      (await active(rig)).map(({ rule }) => rule),
+      ['deliveries_failed'],
+    )
+    await count(store, 'destination', shop.id, rig.nowMs, { retried: 30, delivered: 40 })
+    await rig.pass(0)
+    assert.deepEqual(new Set((await active(rig)).map(({ rule }) => rule)), new Set(['deliveries_failed', 'attempts_failing']))
+  })
+})
+
 test('a paused destination with a backlog is a notice', async (t) => {
   const store = await openStore(t)
   const { source, shop } = await newInstallation(store)

@@ -65,6 +65,7 @@ const PAST = 'past/'
 /** More current incidents than this are not looked at. */
 const MAX_CURRENT = 5_000
 const PAGE = 500
+const SMALL_PAGE = 20
 const MAX_READINGS = 60
 const KEPT_MS = 90 * 86_400_000
 
@@ -213,6 +214,19 @@ export class Incidents {
         after = { key, atMs }
       }
       if (page.length < PAGE) return { data, next: null }
+      after = page.at(-1)
+    }
+  }
+
+  /** All incidents that were closed at this time or later. */
+  async closedSince(sinceMs: number): Promise<Incident[]> {
+    // They stay among the current ones until all alerts about them were sent.
+    const found = [...(await this.current()).values()].filter(({ closedAtMs }) => closedAtMs !== null && closedAtMs >= sinceMs)
+    for (let after: { key: string; atMs: number } | undefined; ; ) {
+      const page = await this.#documents.list(KIND, { prefix: PAST, order: 'newest', after, limit: SMALL_PAGE })
+      const recent = page.filter(({ atMs }) => atMs >= sinceMs)
+      found.push(...recent.map(({ doc }) => incidentOf(doc)))
+      if (recent.length < SMALL_PAGE) return found
       after = page.at(-1)
     }
   }

@@ -6,11 +6,13 @@ import { dirname } from 'node:path'
 import { usualSentence } from '../api/attempt-reasons.ts'
 import { readNotices } from '../store/port/warehouse-tables.ts'
 import { type LedgerRow, type Store, SYSTEM_SOURCE } from '../store/store.ts'
+import type { Incident } from './incidents.ts'
 import type { AttemptOutcomes } from './rules/attempts-failing.ts'
 import type { Backlog } from './rules/backlog-growing.ts'
 import type { Waiting } from './rules/deliveries-delayed.ts'
 import type { Expiries } from './rules/deliveries-expired.ts'
-import type { DestinationOutcomes } from './rules/destination-failing.ts'
+import type { Failures } from './rules/deliveries-failed.ts'
+import { type DestinationOutcomes, destinationFailing } from './rules/destination-failing.ts'
 import type { DestinationHold } from './rules/destination-held.ts'
 import type { StoppedDestination } from './rules/destination-stopped.ts'
 import type { Disk } from './rules/disk-almost-full.ts'
@@ -50,11 +52,13 @@ export interface ObservationParts {
   /** After this many days, messages in quarantine are deleted; 0 if they are not. */
   quarantineDays: number
   startedAtMs: number
+  closedSince: (sinceMs: number) => Promise<Incident[]>
 }
 
 export type AboutDestination = DestinationOutcomes &
   DestinationHold &
   Expiries &
+  Failures &
   Backlog &
   AttemptOutcomes &
   Waiting &
@@ -154,6 +158,7 @@ export class Observations {
     for (const id of this.#pending.keys()) if (!pending.has(id)) this.#pending.delete(id)
     const ordered = new Map<string, OrderBacklog['ordered']>()
     for (const { id, order } of watched) if (order != null) ordered.set(id, await this.#orderBacklogOf(id, order.maxWaiting, nowMs))
+    const failingUntil = await this.#failingUntil(minutes, nowMs)
     const notices = new Map<string, WarehouseNotices['notices']>()
     for (const { id, type } of watched) if (type === 'warehouse') notices.set(id, await readNotices(store.documents, id))
     return watched.map(({ id, name, enabled, paused }) => {
@@ -164,6 +169,7 @@ export class Observations {
         minutes: own,
         isActive: enabled && !paused,
         isFailing: isFailing(own),
+        failingUntilMs: failingUntil.get(id) ?? null,
         stopped: !enabled ? 'disabled' : paused ? 'paused' : null,
         reason: failure?.reason ?? null,
         cause: failure === null ? null : usualSentence(failure.reason),
@@ -176,6 +182,19 @@ export class Observations {
       }
       return { subject: { kind: 'destination', id, name }, about }
     })
+  }
+
+  /** When the last incident about each destination that was failing was closed. Only deliveries that failed permanently are judged by it. */
+  async #failingUntil(
+    minutes: ReadonlyMap<string, ReadonlyMap<number, DestinationMinute>>,
+    nowMs: number,
+  ): Promise<ReadonlyMap<string, number>> {
+    const until = new Map<string, number>()
+    const anyFailed = [...minutes.values()].some((own) => [...own.values()].some(({ failedForGood }) => failedForGood > 0))
+    if (!anyFailed) return until
+    for (const { rule, subject, closedAtMs } of await this.#parts.closedSince(nowMs - DESTINATION_MINUTES * MINUTE_MS))
+      if (rule === destinationFailing.id) until.set(subject.id, Math.max(closedAtMs ?? 0, until.get(subject.id) ?? 0))
+    return until
   }
 
   /** With `onFailure: skip`, a key is above the limit only for seconds, so the deliveries that it gave up count too. */

@@ -1,4 +1,5 @@
-// Attempts Failing: a noticeable share of the attempts to deliver to a destination fails, although most succeed.
+// Attempts Failing: a noticeable share of the attempts to deliver to a destination fails, although most succeed. Only failures that are retried
+// count: about the others, deliveries-failed.ts opens an incident.
 
 import {
   type DestinationMinute,
@@ -35,9 +36,9 @@ export const attemptsFailing = rule({
   unless: ['destination_failing'],
   measure: PENDING,
   actions: (id) => [{ action: 'retry', destinationId: id, states: [] }],
-  description: 'Many, but not most, of the attempts to deliver to a destination fail.',
+  description: 'Many, but not most, of the attempts to deliver to a destination fail and are retried.',
   sentences: [
-    `Open when at least {failurePercent} % of the attempts of the last ${PERIOD_MINUTES} minutes failed, and there were at least {leastAttempts}.`,
+    `Open when at least {failurePercent} % of the attempts of the last ${PERIOD_MINUTES} minutes failed without failing the delivery permanently, and there were at least {leastAttempts}.`,
     `Close when the share is lower.`,
   ],
   settings: {
@@ -49,15 +50,15 @@ export const attemptsFailing = rule({
     let [failed, attempts, first] = [0, 0, now]
     for (const [minute, counts] of minutes) {
       if (minute <= now - PERIOD_MINUTES) continue
-      failed += counts.failed
+      failed += retried(counts)
       attempts += counts.failed + counts.delivered
-      if (counts.failed > 0) first = Math.min(first, minute)
+      if (retried(counts) > 0) first = Math.min(first, minute)
     }
     const latest = [...minutes]
       .filter(([, { delivered, failed }]) => delivered + failed > 0)
       .sort(([a], [b]) => b - a)
       .slice(0, LATEST_MINUTES)
-    const latestFailed = latest.reduce((sum, [, counts]) => sum + counts.failed, 0)
+    const latestFailed = latest.reduce((sum, [, counts]) => sum + retried(counts), 0)
     const latestAttempts = latest.reduce((sum, [, counts]) => sum + counts.failed + counts.delivered, 0)
     const isStill = latestFailed > 0 && latestFailed * 100 >= failurePercent * latestAttempts
     const isMet = isActive && isStill && failed * 100 >= failurePercent * attempts
@@ -70,3 +71,7 @@ export const attemptsFailing = rule({
   closed: (name, { pending }) => `Most attempts to deliver to the destination "${name}" succeed again; ${pendingText(pending)}`,
   link: (id) => `/destinations/${id}`,
 })
+
+function retried({ failed, failedForGood }: DestinationMinute): number {
+  return Math.max(0, failed - failedForGood)
+}

@@ -1,4 +1,5 @@
-// Deliveries Failed: the receiver rejected messages for good, or they could not be built, so they are not retried.
+// Deliveries Failed: the receiver rejected messages for good, or they could not be built, so they are not retried. If most attempts fail, that is
+// an incident of destination-failing.ts, which counts these deliveries, too.
 
 import { type DestinationMinute, MINUTE_MS, type Minutes, many, minuteOf, minutesSetting, numberSetting, rule } from './rule.ts'
 
@@ -7,6 +8,8 @@ export interface Failures {
   minutes: Minutes<DestinationMinute>
   /** Why the last attempt failed, as a sentence. */
   cause?: string | null
+  /** When the last incident of the rule that says more was closed. It counted what had failed until then. */
+  failingUntilMs?: number | null
 }
 
 export const deliveriesFailed = rule({
@@ -15,6 +18,7 @@ export const deliveriesFailed = rule({
   subject: 'destination',
   severity: () => 'warning',
   notifies: false,
+  unless: ['destination_failing'],
   measure: { name: 'failed', label: 'deliveries that failed permanently in the last hour' },
   actions: (destinationId) => [{ action: 'replay', destinationId, states: ['failed'] }],
   description:
@@ -32,11 +36,12 @@ export const deliveriesFailed = rule({
     ),
     closeAfterMinutes: minutesSetting(30, 'Close it when no delivery has failed permanently for this many minutes.', 60),
   },
-  judge({ nowMs, minutes, cause = null }: Failures, { openAfterCount, closeAfterMinutes }) {
+  judge({ nowMs, minutes, cause = null, failingUntilMs = null }: Failures, { openAfterCount, closeAfterMinutes }) {
     const now = minuteOf(nowMs)
+    const counted = failingUntilMs === null ? Number.NEGATIVE_INFINITY : minuteOf(failingUntilMs)
     let [failed, first, last] = [0, now, Number.NEGATIVE_INFINITY]
     for (const [minute, { failedForGood }] of minutes) {
-      if (failedForGood === 0 || minute <= now - 60) continue
+      if (failedForGood === 0 || minute <= now - 60 || minute <= counted) continue
       failed += failedForGood
       first = Math.min(first, minute)
       last = Math.max(last, minute)

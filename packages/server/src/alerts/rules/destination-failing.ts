@@ -6,6 +6,7 @@ import {
   KEEP,
   MINUTE_MS,
   type Minutes,
+  many,
   minuteOf,
   minutesSetting,
   numberSetting,
@@ -38,7 +39,10 @@ export const destinationFailing = rule({
   subject: 'destination',
   severity: () => 'critical',
   measure: PENDING,
-  actions: (id, { pending }) => (pending === 0 ? [] : [retryNow(id)]),
+  actions: (id, { pending, failedPermanently }) => [
+    ...(pending === 0 ? [] : [retryNow(id)]),
+    ...(Number(failedPermanently ?? 0) === 0 ? [] : [{ action: 'replay', destinationId: id, states: ['failed'] } as const]),
+  ],
   sentences: [
     'Open when most attempts have failed for {openAfterMinutes} minutes. A minute counts as failing if at least {failurePercent} % of its attempts failed.',
     'Close when most attempts have succeeded for {closeAfterMinutes} minutes.',
@@ -66,10 +70,11 @@ export const destinationFailing = rule({
     const state = isFailing(latest[1])
     const end = counted.findIndex(([, minute]) => isFailing(minute) !== state)
     const run = end === -1 ? counted : counted.slice(0, end)
-    const sum = { failed: 0, delivered: 0 }
-    for (const [, { failed, delivered }] of run) {
+    const sum = { failed: 0, delivered: 0, failedPermanently: 0 }
+    for (const [, { failed, delivered, failedForGood }] of run) {
       sum.failed += failed
       sum.delivered += delivered
+      sum.failedPermanently += failedForGood
     }
     const first = (run.at(-1) as (typeof run)[number])[0]
     const ageMinutes = minuteOf(nowMs) - first
@@ -80,19 +85,29 @@ export const destinationFailing = rule({
       const isOpen = isMeant && ageMinutes >= openAfterMinutes
       return { verdict: isOpen ? 'open' : 'keep', sinceMs, details: isMeant ? details : { pending }, isStarting: isMeant && !isOpen }
     }
-    if (ageMinutes >= closeAfterMinutes) return { verdict: 'close', sinceMs, details }
+    if (ageMinutes >= closeAfterMinutes) return { verdict: 'close', sinceMs, details: { pending, reason: null } }
     // Until the incident is closed, its message keeps the counts of the attempts that failed.
     return { verdict: 'keep', sinceMs, details: { pending } }
   },
   // The cause is shown beside the message, and alerts repeat it, so the code is only needed without it.
-  opened: (name, { failed, delivered, pending, reason, cause, forMs }) =>
+  opened: (name, { failed, delivered, pending, reason, cause, failedPermanently, forMs }) =>
     `The destination "${name}" has been failing for ${span(forMs)}: ${grouped(failed)} of ${grouped(Number(failed) + Number(delivered))} delivery attempts failed` +
-    `${reason == null || cause != null ? '' : `, the last one with ${String(reason)}`}. ${retriedText(pending)}`,
-  closed: (name, { forMs, pending, reason }) => {
-    const before = `It had been failing for ${span(forMs)}.`
+    `${reason == null || cause != null ? '' : `, the last one with ${String(reason)}`}. ${fateText(pending, failedPermanently)}`,
+  closed: (name, { forMs, pending, reason, failedPermanently }) => {
+    const before =
+      `It had been failing for ${span(forMs)}.` +
+      (Number(failedPermanently ?? 0) === 0 ? '' : ' The deliveries that failed permanently in that time can be replayed.')
     if (reason === 'not_active') return `The destination "${name}" was paused or disabled. ${before} ${pendingText(pending)}`
     if (reason === 'nothing_pending') return `No deliveries to the destination "${name}" are pending any more. ${before}`
     return `The destination "${name}" has recovered. ${before} ${pendingText(pending)}`
   },
   link: (id) => `/destinations/${id}`,
 })
+
+/** What becomes of the deliveries whose attempts failed. Incidents of earlier versions do not have the number of those that failed permanently. */
+function fateText(pending: unknown, failedPermanently: unknown): string {
+  const permanent = Number(failedPermanently ?? 0)
+  if (permanent === 0) return retriedText(pending)
+  const lost = `${many(permanent, 'delivery', 'deliveries')} failed permanently and will not be retried: correct the cause, and replay ${permanent === 1 ? 'it' : 'them'}.`
+  return Number(pending) === 0 ? lost : `${lost} Other failed attempts are retried; ${pendingText(pending)}`
+}

@@ -74,9 +74,27 @@ suite('destination failing', () => {
     assert.equal(destinationFailing.opened('CRM', { ...details, cause: 'The receiver answered 500.' }), `${text}. ${retriedText(2)}`)
   })
 
+  test('what becomes of the deliveries is said for those that are retried and for those that are not', () => {
+    const details = { failed: 4, delivered: 0, forMs: 6 * MINUTE_MS, cause: 'x' }
+    const text = (failedPermanently: number, pending: number) =>
+      destinationFailing.opened('CRM', { ...details, failedPermanently, pending }).split('attempts failed. ')[1]
+    const lost = '1 delivery failed permanently and will not be retried: correct the cause, and replay it.'
+    assert.equal(text(1, 0), lost)
+    assert.equal(text(1, 3), `${lost} Other failed attempts are retried; 3 deliveries are pending.`)
+    assert.equal(text(0, 3), retriedText(3))
+  })
+
   test('pending deliveries can be retried, if there are any', () => {
     assert.deepEqual(destinationFailing.actions('crm', { pending: 2 }), [{ action: 'retry', destinationId: 'crm', states: [] }])
     assert.deepEqual(destinationFailing.actions('crm', { pending: 0 }), [])
+    const both = destinationFailing.actions('crm', { pending: 2, failedPermanently: 3 })
+    assert.deepEqual(
+      both.map(({ action, states }) => [action, states]),
+      [
+        ['retry', []],
+        ['replay', ['failed']],
+      ],
+    )
   })
 })
 
