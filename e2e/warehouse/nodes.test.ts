@@ -90,3 +90,32 @@ test('the deletion of a user reaches the tables, whichever node accepts it', asy
   const text = JSON.stringify(await readTable(lake.source, '_messages'))
   for (const userId of userIds) assert.ok(!text.includes(`"${userId}"`), userId)
 })
+
+test('a load that one node was asked for is made by it if the other node is killed, whichever of them makes the loads', async () => {
+  const place = join(folder, 'asked')
+  mkdirSync(place)
+  const asked: Lake = { folder: place, url: pathToFileURL(place).href, source: join(place, 'default') }
+  const id = await addLake(cluster.node(1).service, asked, { name: 'Asked', load: { everyMs: 3_600_000 } })
+  const path = `/destinations/${id}`
+  await cluster.known(path)
+  for (const [at, [killed, left]] of (
+    [
+      [1, 2],
+      [2, 1],
+    ] as const
+  ).entries()) {
+    const { service } = cluster.node(left)
+    assert.equal((await service.send([track(`asked-${at}`, {})])).status, 200)
+    // While it is paused, no node carries out the request.
+    await service.api(path, { method: 'PATCH', body: { paused: true } })
+    await service.api(`${path}/load`, { method: 'POST' })
+    await cluster.node(killed).kill()
+    await service.api(path, { method: 'PATCH', body: { paused: false } })
+    const pending = async (): Promise<number> =>
+      (await service.ledger()).find(({ destinationId }) => destinationId === id)?.pending ?? Number.NaN
+    await eventually(pending, (count) => count === 0, { what: `the load without node ${killed}`, ...WAITING })
+    await cluster.node(killed).start()
+    await cluster.known(path)
+  }
+  assert.deepEqual(await idsIn(asked.source, 'tracks'), ['asked-0', 'asked-1'])
+})

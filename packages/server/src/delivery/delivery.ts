@@ -178,9 +178,9 @@ export class Delivery {
     for (const { health } of this.#lanes.values()) health.forgetBefore(atMs)
   }
 
-  /** Loads everything that waits for a warehouse, without waiting until it is due. */
-  loadNow(destinationId: string): void {
-    this.#lanes.get(destinationId)?.waiting.loads?.loadNow()
+  /** Loads everything that waits for a warehouse, without waiting until it is due, if this node makes its loads. See LoadGathering.loadNow(). */
+  loadNow(destinationId: string, request: string, onGathered: () => void): void {
+    this.#lanes.get(destinationId)?.loadNow(request, onGathered)
   }
 
   /** What `holdOf` returns may have changed. */

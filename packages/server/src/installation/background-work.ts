@@ -4,6 +4,7 @@ import { Alerts } from '../alerts/alerts.ts'
 import { VERSION } from '../api/version.ts'
 import type { Config } from '../config.ts'
 import { ThreadTransformer } from '../delivery/sender/transforming/thread-transformer.ts'
+import { LoadRequests } from '../delivery/supervision/loading/load-requests.ts'
 import { WarehouseUpkeep } from '../delivery/supervision/loading/warehouse-upkeep.ts'
 import { BacklogLimit } from '../ingest/limits/backlog-limit.ts'
 import type { Log } from '../logging/log.ts'
@@ -59,6 +60,12 @@ export function createBackgroundWork(
     flushStats: () => observer.flushStats(),
     onError: (err) => log.error({ err }, 'the rules for alerts could not be evaluated'),
   })
+  const loads = new LoadRequests({
+    store,
+    clock,
+    loadNow: (...args) => delivery.loadNow(...args),
+    onError: (err) => log.error({ err }, 'requests for loads of warehouses could not be read or ended'),
+  })
   const upkeep = new WarehouseUpkeep({
     store,
     clock,
@@ -81,6 +88,7 @@ export function createBackgroundWork(
     replays,
     archives,
     alerts,
+    loads,
     upkeep,
     retention,
     backlogLimit:
@@ -96,6 +104,7 @@ export function createBackgroundWork(
     start(): void {
       replays.start()
       alerts.start()
+      loads.start()
       upkeep.start()
       dropExpired()
     },

@@ -110,6 +110,7 @@ function registerControlApi(app: FastifyInstance, service: Service) {
     planFaults: (planId) => plans.faults(planId),
     replays: work.replays,
     archives: work.archives,
+    loads: work.loads,
     upkeep: work.upkeep,
     alerts: work.alerts,
     access,

@@ -63,6 +63,7 @@ async function stopStages({ work, server, threads }: Running, budget: StopBudget
     budget.wait('closing the connections of clients', STOP_MS.outcomes, closeConnections(server, threads)),
     budget.wait('a step of a replay job', STOP_MS.outcomes, work.replays.stop()),
     budget.wait('evaluating alerts', STOP_MS.outcomes, work.alerts.stop()),
+    budget.wait('reading requests for loads', STOP_MS.outcomes, work.loads.stop()),
     budget.wait('a step of the upkeep of a warehouse', STOP_MS.outcomes, work.upkeep.stop()),
   ])
   return unfinished

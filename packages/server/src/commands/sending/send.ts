@@ -26,7 +26,7 @@ const DATA_FIELD: Record<(typeof TYPES)[number], 'properties' | 'traits' | null>
 const DEADLINE_MS = 30_000
 const POLL_MS = 200
 const DEFAULT_WAIT_MS = 60_000
-/** A warehouse that is loaded less often than this is not waited for. */
+/** For a warehouse that is loaded less often than this, the command does not wait longer. */
 const LONGEST_INTERVAL_MS = 600_000
 const JSON_FORMS = 'as JSON, @FILE, or - for stdin'
 
@@ -53,7 +53,7 @@ export const send: Command = {
   summary: 'Send one message and print the response',
   details:
     'Without --write-key, the command gets the write key from the control API: that of the source given with --source, otherwise that of the source named default, otherwise that of the only source.\n\n' +
-    'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. Without --timeout, it waits for 60 s. If a delivery to a warehouse that is loaded at least every 10 minutes is pending, it waits 60 s longer than the time between two loads. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
+    'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. Warehouses that get the message load it at once, unless the control token is that of a viewer. Without --timeout, it waits for 60 s. If a delivery to a warehouse that is loaded at least every 10 minutes is pending, it waits 60 s longer than the time between two loads. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
   arguments: [{ name: 'TYPE', description: `One of ${TYPES.join(', ')}.`, optional: true, values: TYPES }],
   flags: {
     ...FIELDS,
@@ -213,7 +213,8 @@ async function follow(call: Call, messageId: string, givenMs: number | null): Pr
   const feed = createTimelineFeed(out, (line) => (json ? out.remark(line) : out.line(line)))
   let message = await api.get(path)
   if (!json) showMessageFacts(out, message)
-  const waitMs = givenMs ?? (await waitFor(api, pendingOf(message)))
+  const usualMs = await waitFor(api, pendingOf(message))
+  const waitMs = givenMs ?? usualMs
   for (;;) {
     feed.show(message)
     const deliveries = message['deliveries'] as JsonObject[]
@@ -236,17 +237,19 @@ async function follow(call: Call, messageId: string, givenMs: number | null): Pr
   }
 }
 
-/** How long to wait for pending deliveries if the caller does not say. */
-export async function waitFor(api: Pick<Api, 'get'>, pending: readonly JsonObject[]): Promise<number> {
+/** Asks for loads into the warehouses that the pending deliveries go to. Returns how long to wait for the deliveries if the caller does not say. */
+export async function waitFor(api: Pick<Api, 'get' | 'post'>, pending: readonly JsonObject[]): Promise<number> {
   let longestMs = 0
   for (const id of new Set(pending.map(({ destinationId }) => String(destinationId)))) {
     try {
       const { enabled, paused, load } = await api.get(at`/api/destinations/${id}`)
-      const everyMs = Number((load as JsonObject | undefined)?.['everyMs'] ?? 0)
       // While it is disabled or paused, nothing is loaded.
-      if (enabled === true && paused === false && everyMs <= LONGEST_INTERVAL_MS) longestMs = Math.max(longestMs, everyMs)
+      if (load === undefined || enabled !== true || paused !== false) continue
+      const everyMs = Number((load as JsonObject)['everyMs'])
+      if (everyMs <= LONGEST_INTERVAL_MS) longestMs = Math.max(longestMs, everyMs)
+      await api.post(at`/api/destinations/${id}/load`)
     } catch (error) {
-      // The message was accepted, so the command does not fail. The destination may have been deleted.
+      // The message was accepted, so the command does not fail. The destination may have been deleted, or the token may be that of a viewer.
       if (!(error instanceof CommandProblem)) throw error
     }
   }

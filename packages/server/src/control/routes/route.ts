@@ -123,10 +123,7 @@ export function checkIfMatch({ request }: Exchange, shown: unknown): void {
 }
 
 /** The functions of delivery that the control API calls. */
-export type ControlDelivery = Pick<
-  Delivery,
-  'test' | 'health' | 'retryNow' | 'preview' | 'choices' | 'describeRequest' | 'loadNow' | 'checkWarehouse'
->
+export type ControlDelivery = Pick<Delivery, 'test' | 'health' | 'retryNow' | 'preview' | 'choices' | 'describeRequest' | 'checkWarehouse'>
 
 /** The functions of alerts that the control API calls. */
 export type ControlAlerts = Pick<Alerts, 'mutesInForce' | 'incidents' | 'incident' | 'acknowledge' | 'openCount' | 'test'> & {
@@ -167,6 +164,8 @@ export interface ControlParts {
   replays?: { wake(): void } | undefined
   /** Counts the messages in archives of lakes. Without it, they cannot be replayed. */
   archives?: Pick<ArchiveFeed, 'size'> | undefined
+  /** Asks for a load of everything that waits for a warehouse. */
+  loads?: { want(destinationId: string): Promise<void> } | undefined
   /** Asks for the upkeep of a warehouse. */
   upkeep?: { want(destinationId: string): Promise<void> } | undefined
   alerts?: ControlAlerts | undefined

@@ -26,7 +26,7 @@ type Unlimited =
   | 'learning'
 
 export function limitedParts(parts: ControlParts, scope: Scope): ControlParts {
-  const { store, delivery, live, alerts, planFaults, queries, archives, upkeep } = parts
+  const { store, delivery, live, alerts, planFaults, queries, archives, loads, upkeep } = parts
   const isWhole = (destinationId: string): boolean => scope.hasWhole(store.configuration(), destinationId)
   const limited: Required<Omit<ControlParts, Unlimited>> = {
     store: limitedStore(store, scope),
@@ -38,7 +38,6 @@ export function limitedParts(parts: ControlParts, scope: Scope): ControlParts {
       checkWarehouse: (...args) => delivery.checkWarehouse(...args),
       describeRequest: (...args) => delivery.describeRequest(...args),
       retryNow: (id) => isWhole(id) && delivery.retryNow(id),
-      loadNow: (id) => (isWhole(id) ? delivery.loadNow(id) : undefined),
     },
     live: live && { listen: (filter, tokenId) => live.listen({ ...filter, sourceIds: scope.sourceIds }, tokenId) },
     queries: queries && {
@@ -48,6 +47,7 @@ export function limitedParts(parts: ControlParts, scope: Scope): ControlParts {
     archives: archives && {
       size: (selection) => archives.size({ ...selection, sourceIds: (selection.sourceIds ?? scope.sourceIds).filter(scope.has) }),
     },
+    loads: loads && { want: async (id) => (isWhole(id) ? loads.want(id) : undefined) },
     upkeep: upkeep && { want: async (id) => (isWhole(id) ? upkeep.want(id) : undefined) },
     alerts: alerts && limitedAlerts(alerts, store, scope),
     planFaults: planFaults && ((planId) => (scope.limit(store.configuration()).plans.has(planId) ? planFaults(planId) : [])),

@@ -64,7 +64,7 @@ const LOADS = object({
 })
 const LOADING = object({ pending: integer({ description: 'The number of messages that wait or are being loaded.' }) })
 
-export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[] {
+export function warehouseTableRoutes({ store, loads }: ControlParts): Route[] {
   return [
     route('GET', '/destinations/:id/tables', {
       summary: 'List the tables of a warehouse',
@@ -93,7 +93,7 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
     }),
     route('POST', '/destinations/:id/load', {
       summary: 'Load waiting messages into a warehouse now',
-      description: 'Does not wait until the load has ended. Only for warehouses.',
+      description: 'Whichever node makes the loads of the warehouse. Does not wait until the load has ended. Only for warehouses.',
       access: { role: 'editor', sources: 'limited', subject: 'destination', whole: true },
       status: 202,
       answer: LOADING,
@@ -101,7 +101,7 @@ export function warehouseTableRoutes({ store, delivery }: ControlParts): Route[]
       async handle({ params, actor }) {
         const { id, sourceIds } = storedWarehouse(store, params['id'])
         await recordAction(store.history, { actor, action: 'destination.load', subject: id, after: {}, sources: sourceIds })
-        delivery.loadNow(id)
+        await loads?.want(id)
         const rows = await store.books.ledger()
         return { pending: rows.find(({ destinationId }) => destinationId === id)?.pending ?? 0 }
       },

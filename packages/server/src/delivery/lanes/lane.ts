@@ -124,6 +124,11 @@ export class Lane implements SlotUser {
     this.waiting.wake()
   }
 
+  /** Loads everything that waits for a warehouse. Without a share of the destination, another node makes the loads. */
+  loadNow(request: string, onGathered: () => void): void {
+    if (this.#gate.share > 0) this.waiting.loads?.loadNow(request, onGathered)
+  }
+
   /** This node's share of the limit may have changed. */
   sharesChanged(): void {
     if (this.#gate.share === 0) {

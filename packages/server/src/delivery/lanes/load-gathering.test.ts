@@ -24,3 +24,44 @@ test('what waits is counted again after another node has made the loads', () => 
   loads.accepted(100, 1)
   assert.equal(loads.dueAtMs, clock.wallMs())
 })
+
+test('a request is over when two looks, some time apart, have found nothing more, and is known until then', async () => {
+  const clock = new ManualClock(0)
+  const load = { everyMs: EVERY_MS, maxRows: 10, maxBytes: 1_000_000 }
+  const destination = { id: 'dst', type: 'warehouse', load } as unknown as Destination
+  const ended: string[] = []
+  let claims = 0
+  const deps = {
+    clock,
+    setTimer: clock.setTimer,
+    destination: () => destination,
+    backlog: new Backlog(),
+    held: { bytes: 0 },
+    store: { claim: async () => (claims++, { shipments: [], moreFresh: false, nextRetryAtMs: null }) },
+    wake: () => loads.continue(),
+    onEnd: () => undefined,
+    onError: (error: unknown) => assert.ifError(error),
+  } as unknown as LoadGatheringDeps
+  const loads: LoadGathering = new LoadGathering(deps)
+  const settled = async (): Promise<void> => {
+    while (loads.isUnderWay) await new Promise((resolve) => setImmediate(resolve))
+  }
+  loads.loadNow('one', () => ended.push('one'))
+  loads.loadNow('one', () => assert.fail('it is known'))
+  // It comes during the run of the first one, whose claim may not have seen what it is about.
+  loads.loadNow('two', () => ended.push('two'))
+  await settled()
+  assert.deepEqual([ended, claims], [[], 2])
+  clock.advance(10_000)
+  await settled()
+  assert.deepEqual(ended.sort(), ['one', 'two'])
+  const before = claims
+  clock.advance(10 * EVERY_MS)
+  await settled()
+  assert.equal(claims, before)
+  loads.loadNow('three', () => assert.fail('another node makes the loads'))
+  loads.forget()
+  await settled()
+  clock.advance(10_000)
+  await settled()
+})

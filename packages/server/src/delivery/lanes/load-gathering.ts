@@ -34,7 +34,19 @@ const CLAIM_BYTES = 2 * 1024 * 1024
 /** The segments of one load. Each has a record of its own when the load ends, and all of them are one transaction. */
 const MAX_PARTS = 5_000
 const RETRY_MS = 1_000
+/**
+ * After everything that waited was gathered on request, this looks once more. A claim may not see a message that this node released a moment before, or
+ * that another node stored at the same time; a claim that is this much later sees both (on PostgreSQL, see scan-positions.ts).
+ */
+const LOOK_AGAIN_MS = 2_500
 const DELETE = Buffer.from('"delete"')
+
+/** Somebody asked for a load of everything that waits. */
+interface Asked {
+  onGathered: () => void
+  /** When to look, in wall time: at once, and later again. */
+  lookAtMs: number
+}
 
 interface Gathered {
   shipment: Shipment
@@ -47,7 +59,8 @@ export class LoadGathering {
   #dueAtMs: number | null = null
   /** Whether there may be loads, or messages whose age is not known. */
   #mustLook = true
-  #wantsAll = false
+  /** By the id of the request. */
+  readonly #asked = new Map<string, Asked>()
   #messages = 0
   #bytes = 0
   #underWay = false
@@ -79,6 +92,7 @@ export class LoadGathering {
 
   /** Another node makes the loads now. What waits when this node makes them again is not known. */
   forget(): void {
+    this.#asked.clear()
     this.#reset(false)
     this.#mustLook = true
   }
@@ -88,9 +102,10 @@ export class LoadGathering {
     this.#mustLook = true
   }
 
-  /** Everything that waits is loaded now. */
-  loadNow(): void {
-    this.#wantsAll = true
+  /** Everything that waits is loaded now. `onGathered`: called once, when all of it is in loads. Does nothing if the request is known. */
+  loadNow(request: string, onGathered: () => void): void {
+    if (this.#asked.has(request)) return
+    this.#asked.set(request, { onGathered, lookAtMs: 0 })
     this.#mustLook = true
     this.#deps.wake()
   }
@@ -102,7 +117,8 @@ export class LoadGathering {
     if (this.#underWay) return
     const isDue = this.#dueAtMs !== null && this.#dueAtMs <= nowMs
     // One load at a time is in memory. When it is recorded, this is called again.
-    if (held.bytes === 0 && (isDue || this.#mustLook) && nowMs >= this.#notBeforeMs) {
+    const askedAtMs = Math.min(...Array.from(this.#asked.values(), ({ lookAtMs }) => lookAtMs))
+    if (held.bytes === 0 && (isDue || this.#mustLook || askedAtMs <= nowMs) && nowMs >= this.#notBeforeMs) {
       this.#underWay = true
       void this.#run(isDue).finally(() => {
         this.#underWay = false
@@ -111,7 +127,7 @@ export class LoadGathering {
       })
       return
     }
-    const atMs = Math.max(this.#dueAtMs ?? Number.POSITIVE_INFINITY, this.#notBeforeMs)
+    const atMs = Math.max(Math.min(this.#dueAtMs ?? Number.POSITIVE_INFINITY, askedAtMs), this.#notBeforeMs)
     if (held.bytes === 0 && Number.isFinite(atMs)) this.#wakeAt(atMs, nowMs)
   }
 
@@ -122,13 +138,18 @@ export class LoadGathering {
 
   async #run(isDue: boolean): Promise<void> {
     const { clock, onError } = this.#deps
-    const wantsAll = this.#wantsAll
+    // What is asked for during this run may have been accepted after its claims.
+    const asked = [...this.#asked].filter(([, { lookAtMs }]) => lookAtMs <= clock.wallMs())
     const found: Gathered[] = []
     try {
       // The first one tells whether there is a load, or how long messages have waited.
       const first = await this.#claim(1, CLAIM_BYTES)
       const [oldest] = first.shipments
-      if (oldest === undefined) return this.#nothingWaits()
+      if (oldest === undefined) {
+        this.#mustLook = false
+        this.#reset(false)
+        return this.#gatheredAll(asked)
+      }
       if (this.#isReady(oldest)) {
         this.#mustLook = first.moreFresh
         return this.#hand([oldest])
@@ -136,7 +157,7 @@ export class LoadGathering {
       const body = bodyOf(oldest)
       const { everyMs } = this.#settings
       const dueAtMs = (body?.about.receivedAtMs ?? 0) + everyMs
-      if (!isDue && !wantsAll && !oldest.shipment.replay && dueAtMs > clock.wallMs()) {
+      if (!isDue && asked.length === 0 && !oldest.shipment.replay && dueAtMs > clock.wallMs()) {
         this.#release([oldest.shipment])
         this.#dueAtMs = Math.min(dueAtMs, clock.wallMs() + everyMs)
         this.#mustLook = false
@@ -151,7 +172,7 @@ export class LoadGathering {
       await this.#store(found.splice(0))
       // What was stored is claimed next.
       this.#mustLook = true
-      if (!more) this.#wantsAll = false
+      if (!more) this.#gatheredAll(asked)
       if (ready.length > 0) this.#hand(ready)
     } catch (error) {
       onError(error)
@@ -254,10 +275,17 @@ export class LoadGathering {
     for (const { attempt, dueAtMs } of shipments) this.#deps.backlog.returned(attempt, dueAtMs)
   }
 
-  #nothingWaits(): void {
-    this.#mustLook = false
-    this.#wantsAll = false
-    this.#reset(false)
+  #gatheredAll(asked: readonly [request: string, Asked][]): void {
+    for (const [request, about] of asked) {
+      // Another node may make the loads by now.
+      if (this.#asked.get(request) !== about) continue
+      if (about.lookAtMs === 0) {
+        about.lookAtMs = this.#deps.clock.wallMs() + LOOK_AGAIN_MS
+        continue
+      }
+      this.#asked.delete(request)
+      about.onGathered()
+    }
   }
 
   /** What is accepted from now on waits anew. `more`: some messages still wait, and are as old. */

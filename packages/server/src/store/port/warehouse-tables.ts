@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import type { SourceSchema, StoredTable, UnfitCount } from '@switchyard/warehouse'
 import type { DocumentStore, StoredDocument } from './documents.ts'
+import { LOAD_REQUESTS } from './load-requests.ts'
 import { SAVED_QUERIES } from './saved-queries.ts'
 import { WAREHOUSE_UPKEEP } from './warehouse-upkeep.ts'
 
@@ -22,6 +23,7 @@ export const WAREHOUSE_DOCUMENTS: readonly string[] = [
   WAREHOUSE_HISTORY,
   WAREHOUSE_NOTICES,
   WAREHOUSE_UPKEEP,
+  LOAD_REQUESTS,
   SAVED_QUERIES,
 ]
 const MAX_LOADS = 200
