@@ -3,14 +3,17 @@
 //
 //   npm run bench:dashboard                                         100 destinations, 2,000 messages
 //   npm run bench:dashboard -- --destinations 500 --stored 10000000
+//   npm run bench:dashboard -- --store postgres                     a PostgreSQL server of its own
 //
 // `--messages` are sent by the client and delivered. `--stored` are sent first, in large requests to a source without destinations, which is much faster.
 
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
+import { startPostgres } from '../../bench/service/environment/databases.ts'
 import {
   addHour,
   FORTNIGHT_MS,
@@ -28,8 +31,10 @@ const { values } = parseArgs({
     destinations: { type: 'string', default: '100' },
     messages: { type: 'string', default: '2000' },
     stored: { type: 'string', default: '0' },
+    store: { type: 'string', default: 'sqlite' },
   },
 })
+if (values.store !== 'sqlite' && values.store !== 'postgres') throw new Error(`--store is "${values.store}", but must be sqlite or postgres.`)
 const HOUR_MS = 3_600_000
 const HOURS = 90 * 24
 const MEASURED_DESTINATIONS = 20
@@ -141,8 +146,11 @@ console.log(
   `90 days of hourly counts of 500 destinations: ${(bytesOf90Days() / 1e6).toFixed(1)} MB (measured with ${MEASURED_DESTINATIONS})`,
 )
 // On a disk, because ten million messages would take gigabytes of memory.
-const folder = values.stored === '0' ? undefined : mkdtempSync(join(tmpdir(), 'switchyard-pages-'))
-const scene = await startScene(folder === undefined ? {} : { folder })
+const isLarge = values.stored !== '0' || values.store === 'postgres'
+const folder = isLarge ? mkdtempSync(join(tmpdir(), 'switchyard-pages-')) : undefined
+const postgres = folder !== undefined && values.store === 'postgres' ? await startPostgres({ folder }) : undefined
+const env = postgres === undefined ? {} : { env: { SWITCHYARD_STORE: postgres.connectionString, SWITCHYARD_SECRET_KEY: randomBytes(32).toString('base64') } }
+const scene = await startScene(folder === undefined ? {} : { folder, ...env })
 const browser = await startBrowser()
 try {
   const { service, receivers } = scene
@@ -162,7 +170,7 @@ try {
   await tab.visit('/')
   console.log(`First load of the overview: ${await tab.page.evaluate<string>(PAINTS)}`)
   console.log(
-    `\nReady after, with ${values.destinations} destinations and ${Number(values.messages) + Number(values.stored)} messages (median of ${RUNS}, code loaded):`,
+    `\nReady after, with ${values.destinations} destinations and ${Number(values.messages) + Number(values.stored)} messages on ${postgres?.version ?? 'SQLite'} (median of ${RUNS}, code loaded):`,
   )
   for (const [pattern, path] of Object.entries(scene.views)) {
     const times = await readyAfter(tab, path)
@@ -171,5 +179,6 @@ try {
   tab.problems.length = 0
 } finally {
   await end(browser, scene)
+  await postgres?.stop()
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 }
