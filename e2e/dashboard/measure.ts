@@ -34,7 +34,8 @@ const { values } = parseArgs({
     store: { type: 'string', default: 'sqlite' },
   },
 })
-if (values.store !== 'sqlite' && values.store !== 'postgres') throw new Error(`--store is "${values.store}", but must be sqlite or postgres.`)
+if (values.store !== 'sqlite' && values.store !== 'postgres')
+  throw new Error(`--store is "${values.store}", but must be sqlite or postgres.`)
 const HOUR_MS = 3_600_000
 const HOURS = 90 * 24
 const MEASURED_DESTINATIONS = 20
@@ -149,7 +150,10 @@ console.log(
 const isLarge = values.stored !== '0' || values.store === 'postgres'
 const folder = isLarge ? mkdtempSync(join(tmpdir(), 'switchyard-pages-')) : undefined
 const postgres = folder !== undefined && values.store === 'postgres' ? await startPostgres({ folder }) : undefined
-const env = postgres === undefined ? {} : { env: { SWITCHYARD_STORE: postgres.connectionString, SWITCHYARD_SECRET_KEY: randomBytes(32).toString('base64') } }
+const env =
+  postgres === undefined
+    ? {}
+    : { env: { SWITCHYARD_STORE: postgres.connectionString, SWITCHYARD_SECRET_KEY: randomBytes(32).toString('base64') } }
 const scene = await startScene(folder === undefined ? {} : { folder, ...env })
 const browser = await startBrowser()
 try {

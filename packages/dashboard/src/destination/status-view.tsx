@@ -31,10 +31,10 @@ export function Success({ success }: { success: number | null }) {
   )
 }
 
-export function Latency({ latencyMs, wrap = 'wrap' }: { latencyMs: DestinationHealth['latencyMs']; wrap?: 'wrap' | 'nowrap' }) {
+export function Latency({ latencyMs }: { latencyMs: DestinationHealth['latencyMs'] }) {
   if (latencyMs === null) return <Note span>–</Note>
   return (
-    <Group gap={8} style={{ rowGap: 0 }} wrap={wrap}>
+    <Group gap={8} style={{ rowGap: 0 }}>
       {(['p50', 'p95', 'p99'] as const).map((name) => (
         <Text key={name} span size="sm" style={{ whiteSpace: 'nowrap' }}>
           <SmallNote span>{name}</SmallNote> {duration(latencyMs[name])}

@@ -10,7 +10,7 @@ import { Note, SectionTitle, SmallNote, Time, ViewLink } from '../../components/
 import { exactCount, plural } from '../../text/format.ts'
 import { usePathPart, useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, StateAndUser, stateOf, useUser } from './filter-bar.tsx'
-import { isInProgress, WaitsFor } from './waits-for.tsx'
+import { isInProgress, isUnfinished, WaitsFor } from './waits-for.tsx'
 
 type Deletion = Answer<'GET /api/deletions/{id}'>
 type Target = Deletion['targets'][number]
@@ -44,7 +44,7 @@ function DeletionDetails({ deletion }: { deletion: Deletion }) {
           <Facts
             facts={[
               ['State', <DeletionStateBadge key="state" state={deletion.state} />],
-              ...(isInProgress(deletion.state) ? [['Waiting for', <WaitsFor key="waiting" {...deletion} />] as const] : []),
+              ...(isUnfinished(deletion.state) ? [['Waiting for', <WaitsFor key="waiting" {...deletion} />] as const] : []),
               ['Requested', <Time key="time" at={deletion.createdAt} />],
               ['Users', exactCount(deletion.userCount)],
               ['Messages deleted', exactCount(deletion.purged)],

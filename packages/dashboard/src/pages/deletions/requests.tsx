@@ -12,7 +12,7 @@ import { useSearchState } from '../../url/url-state.ts'
 import { DeletionStateBadge, StateAndUser, stateOf, useUser } from './filter-bar.tsx'
 import { UserForm, type UserRequest } from './user-form.tsx'
 import { joinNames, notifiedDestinations } from './users.ts'
-import { isInProgress, WaitsFor } from './waits-for.tsx'
+import { isUnfinished, WaitsFor } from './waits-for.tsx'
 
 /** For how many unfinished requests the list shows what they wait for. The page of each request shows it, too. */
 const FOLLOWED = 10
@@ -24,7 +24,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
   const list = useList('GET /api/deletions', { query: { state, userId }, everyMs: 5_000 })
   const names = useNames()
   const isFiltered = state !== undefined || user !== ''
-  const followed = new Set(list.rows.filter((row) => isInProgress(row.state)).slice(0, FOLLOWED))
+  const followed = new Set(list.rows.filter((row) => isUnfinished(row.state)).slice(0, FOLLOWED))
   return (
     <Stack>
       <StateAndUser />
@@ -51,7 +51,7 @@ export function Requests({ isForm, onCloseForm }: { isForm: boolean; onCloseForm
           { label: 'State', cell: (row) => <DeletionStateBadge state={row.state} />, isShort: true },
           {
             label: 'Waiting for',
-            cell: (row) => (followed.has(row) ? <WaitsFor {...row} /> : isInProgress(row.state) ? 'destinations' : '–'),
+            cell: (row) => (followed.has(row) ? <WaitsFor {...row} /> : isUnfinished(row.state) ? 'destinations' : '–'),
           },
           { label: 'Sources', cell: ({ sourceIds }) => joinNames(sourceIds.map((id) => names.sources.get(id) ?? id)) },
           { label: 'New messages', cell: ({ suppress }) => (suppress ? 'dropped' : 'accepted') },

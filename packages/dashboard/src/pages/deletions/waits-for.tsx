@@ -13,7 +13,10 @@ const SAMPLE = 100
 
 export const isInProgress = (state: string | undefined): boolean => state === 'pending' || state === 'running'
 
-/** For a request that has not ended. */
+/** A failed request can still be finished: when its delete messages are replayed. */
+export const isUnfinished = (state: string | undefined): boolean => isInProgress(state) || state === 'failed'
+
+/** For a request that is not finished. */
 export function WaitsFor({ id }: { id: string }) {
   const { nameOf } = useDestinationNames()
   const targets = useTargets(id)

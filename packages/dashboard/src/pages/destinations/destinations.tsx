@@ -149,10 +149,10 @@ function Rows({ rows }: { rows: readonly Row[] }) {
       <Table.Tbody>
         {rows.map(({ destination, health, status, seenAtMs }) => (
           <Table.Tr key={destination.id}>
-            <Table.Td maw={260}>
+            <Table.Td maw={220}>
               <DestinationName destination={destination} />
             </Table.Td>
-            <Table.Td maw={300}>
+            <Table.Td miw={240} maw={320}>
               <StatusBadge status={status} />
               {!QUIET.has(status.name) && <SmallNote style={{ overflowWrap: 'anywhere' }}>{status.summary}</SmallNote>}
             </Table.Td>
@@ -160,7 +160,7 @@ function Rows({ rows }: { rows: readonly Row[] }) {
               <Success success={health.success} />
             </Table.Td>
             <Table.Td>
-              <Latency latencyMs={health.latencyMs} wrap="nowrap" />
+              <Latency latencyMs={health.latencyMs} />
             </Table.Td>
             <Table.Td>
               <BacklogView destination={destination} health={health} seenAtMs={seenAtMs} />

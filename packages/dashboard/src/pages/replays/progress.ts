@@ -7,7 +7,11 @@ export type Outcome = keyof Job['outcomes']
 
 export const OUTCOMES = ['delivered', 'pending', 'failed', 'expired', 'cancelled'] as const satisfies readonly Outcome[]
 
-export const JOB_STATE_COLORS = { running: 'blue', paused: 'yellow', finished: 'teal', cancelled: 'gray' } as const
+const JOB_STATE_COLORS = { running: 'blue', paused: 'yellow', finished: 'teal', cancelled: 'gray' } as const
+
+export function jobStateColor({ state, outcomes }: Pick<Job, 'state' | 'outcomes'>): string {
+  return state === 'finished' && outcomes.failed + outcomes.expired > 0 ? 'orange' : JOB_STATE_COLORS[state]
+}
 
 export const SKIP_REASONS: Readonly<Record<keyof Job['skippedReasons'], string>> = {
   already_replayed: 'already replayed: pending again, or delivered since',

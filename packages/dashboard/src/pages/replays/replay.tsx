@@ -20,7 +20,7 @@ import {
   canStillChange,
   hasEnded,
   isRate,
-  JOB_STATE_COLORS,
+  jobStateColor,
   MAX_RATE,
   outcomeSentence,
   rateText,
@@ -138,7 +138,7 @@ function Progress({ job }: { job: Job }) {
       <Stack gap="sm">
         <Group justify="space-between" gap="xs">
           <Group gap="xs">
-            <Tag color={state === 'finished' && lost !== null ? 'orange' : JOB_STATE_COLORS[state]}>{state}</Tag>
+            <Tag color={jobStateColor(job)}>{state}</Tag>
             <Text fw={600} aria-live="polite">
               {outcomeSentence(job)}
             </Text>

@@ -10,7 +10,7 @@ import { plural } from '../../text/format.ts'
 import { useSearchState } from '../../url/url-state.ts'
 import { ArchiveReplay } from './archive-dialog.tsx'
 import { JobBar } from './job-bar.tsx'
-import { JOB_STATE_COLORS, type Job, outcomeSentence, rateText, selectionText } from './progress.ts'
+import { type Job, jobStateColor, outcomeSentence, rateText, selectionText } from './progress.ts'
 
 const STATES = ['running', 'paused', 'finished', 'cancelled'] as const
 
@@ -72,7 +72,7 @@ function JobCard({ job, nameOf }: { job: Job; nameOf: (id: string) => string }) 
       <Stack gap={8}>
         <Group justify="space-between" gap="xs">
           <Group gap="xs" miw={0}>
-            <Tag color={JOB_STATE_COLORS[job.state]}>{job.state}</Tag>
+            <Tag color={jobStateColor(job)}>{job.state}</Tag>
             <ViewLink to={`/replays/${encodeURIComponent(job.id)}`} fw={600} style={{ overflowWrap: 'anywhere' }}>
               {plural(job.total, 'delivery')}
               {job.destinationId !== null && ` to ${nameOf(job.destinationId)}`}
