@@ -60,6 +60,41 @@ export function createBackgroundWork(
     flushStats: () => observer.flushStats(),
     onError: (err) => log.error({ err }, 'the rules for alerts could not be evaluated'),
   })
+  const warehouses = createWorkOnWarehouses({ store, clock, delivery }, log)
+  const dropExpired = (): void => {
+    delivery.forgetBefore(retentionLines(clock.wallMs(), config.retentionDays, null).messagesMs)
+    const dropped = [store.dropExpired(), store.documents.drop(INTEGRATION_STATE, { beforeMs: clock.wallMs() })]
+    for (const each of dropped) each.catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
+  }
+  const retention = setInterval(dropExpired, RETENTION_EVERY_MS)
+  retention.unref()
+  return {
+    replays,
+    archives,
+    alerts,
+    ...warehouses,
+    retention,
+    backlogLimit:
+      config.maxBacklog === null
+        ? undefined
+        : new BacklogLimit({ maxPending: config.maxBacklog, ledger: () => store.books.ledger(), behind: () => pacing.behind() }),
+    // For the control API. Senders have their own, so that nobody who saves code can delay deliveries.
+    transformer: new ThreadTransformer(),
+    catalogInstaller: new PackageInstaller({ folder: integrationsFolder(config) }),
+    queries: new StoredLakeQueries(store, config),
+    warehouseInstaller: new PackageInstaller({ package: WAREHOUSE, folder: warehouseFolder(config) }),
+    /** Called when the service listens. */
+    start(): void {
+      replays.start()
+      alerts.start()
+      warehouses.loads.start()
+      warehouses.upkeep.start()
+      dropExpired()
+    },
+  }
+}
+
+function createWorkOnWarehouses({ store, clock, delivery }: Pick<ServiceCore, 'store' | 'clock' | 'delivery'>, log: Log) {
   const loads = new LoadRequests({
     store,
     clock,
@@ -77,36 +112,5 @@ export function createBackgroundWork(
     onProblems: ({ id: destinationId }, problems) =>
       log.warn({ destinationId, problems }, 'the upkeep of a warehouse has ended, and has found problems'),
   })
-  const dropExpired = (): void => {
-    delivery.forgetBefore(retentionLines(clock.wallMs(), config.retentionDays, null).messagesMs)
-    const dropped = [store.dropExpired(), store.documents.drop(INTEGRATION_STATE, { beforeMs: clock.wallMs() })]
-    for (const each of dropped) each.catch((err: unknown) => log.error({ err }, 'deleting expired data failed'))
-  }
-  const retention = setInterval(dropExpired, RETENTION_EVERY_MS)
-  retention.unref()
-  return {
-    replays,
-    archives,
-    alerts,
-    loads,
-    upkeep,
-    retention,
-    backlogLimit:
-      config.maxBacklog === null
-        ? undefined
-        : new BacklogLimit({ maxPending: config.maxBacklog, ledger: () => store.books.ledger(), behind: () => pacing.behind() }),
-    // For the control API. Senders have their own, so that nobody who saves code can delay deliveries.
-    transformer: new ThreadTransformer(),
-    catalogInstaller: new PackageInstaller({ folder: integrationsFolder(config) }),
-    queries: new StoredLakeQueries(store, config),
-    warehouseInstaller: new PackageInstaller({ package: WAREHOUSE, folder: warehouseFolder(config) }),
-    /** Called when the service listens. */
-    start(): void {
-      replays.start()
-      alerts.start()
-      loads.start()
-      upkeep.start()
-      dropExpired()
-    },
-  }
+  return { loads, upkeep }
 }

@@ -1,12 +1,12 @@
-// What is stored of the tables of warehouses: their schemas, what was loaded into them, the loads that are not complete, the
+// What is stored of the tables of warehouses: their schemas, what was loaded into them, the loads that are not complete, requests for loads, the
 // latest loads, and what was noticed. Documents, so that all nodes
 // change them one at a time. A schema is changed only by whoever has read its newest revision; see `evolve` of the package @switchyard/warehouse.
 
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import type { SourceSchema, StoredTable, UnfitCount } from '@switchyard/warehouse'
+import { newId } from '../../model/new-id.ts'
 import type { DocumentStore, StoredDocument } from './documents.ts'
-import { LOAD_REQUESTS } from './load-requests.ts'
 import { SAVED_QUERIES } from './saved-queries.ts'
 import { WAREHOUSE_UPKEEP } from './warehouse-upkeep.ts'
 
@@ -15,6 +15,7 @@ export const WAREHOUSE_TABLES = 'warehouse-table'
 export const WAREHOUSE_LOADS = 'warehouse-load'
 export const WAREHOUSE_HISTORY = 'warehouse-history'
 export const WAREHOUSE_NOTICES = 'warehouse-notice'
+export const LOAD_REQUESTS = 'warehouse-load-request'
 /** The kinds of documents that are deleted with their destination. Their keys begin with its id. */
 export const WAREHOUSE_DOCUMENTS: readonly string[] = [
   WAREHOUSE_SCHEMAS,
@@ -34,6 +35,7 @@ const MAX_NOTICES = 500
 /** Everything is noted again this often, so that a load seldom writes a document. */
 const REPEAT_MS = 10 * 60_000
 const PAGE = 1_000
+const MAX_REQUESTS = 1_000
 /** Columns with values that did not fit, of one table; the others are counted without their name. */
 const MAX_UNFIT = 200
 
@@ -187,6 +189,33 @@ export async function closeLoad(documents: DocumentStore, destinationId: string,
 export async function openLoads(documents: DocumentStore, destinationId: string): Promise<string[]> {
   const prefix = `${destinationId} `
   return (await all(documents, WAREHOUSE_LOADS, prefix)).map(({ key }) => key.slice(prefix.length))
+}
+
+// ── Requests to load everything that waits now ──
+// One per destination, until its messages are in loads, so that the node that makes the loads finds it, whichever node it came from.
+
+export interface LoadRequest {
+  destinationId: string
+  id: string
+}
+
+/** A request replaces the one before: whatever that was about waits too. */
+export async function askForLoad(documents: DocumentStore, destinationId: string, nowMs: number): Promise<LoadRequest> {
+  const id = newId('ask')
+  await documents.update(LOAD_REQUESTS, [], () => new Map([[destinationId, { atMs: nowMs, doc: { id } }]]))
+  return { destinationId, id }
+}
+
+export async function loadRequests(documents: Pick<DocumentStore, 'list'>): Promise<LoadRequest[]> {
+  const stored = await documents.list(LOAD_REQUESTS, { order: 'key', limit: MAX_REQUESTS })
+  return stored.map(({ key, doc }) => ({ destinationId: key, id: String(doc['id']) }))
+}
+
+/** Deletes a request, unless there is a later one for the same destination. */
+export async function endLoadRequest(documents: DocumentStore, { destinationId, id }: LoadRequest): Promise<void> {
+  await documents.update(LOAD_REQUESTS, [destinationId], (stored) => {
+    return stored.get(destinationId)?.doc['id'] === id ? new Map([[destinationId, null]]) : new Map()
+  })
 }
 
 // ── The latest loads, in one document per destination ──

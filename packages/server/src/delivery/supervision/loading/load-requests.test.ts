@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
-import { LOAD_REQUESTS } from '../../../store/port/load-requests.ts'
+import { LOAD_REQUESTS } from '../../../store/port/warehouse-tables.ts'
 import { type DocumentStore, type Store, StoreUnavailable } from '../../../store/store.ts'
 import { LoadRequests } from './load-requests.ts'
 

@@ -1,7 +1,7 @@
 // Takes requests to load everything that waits for a warehouse, and carries them out on the node that makes its loads. A request is stored first. Then the other
 // nodes are told, and read what is stored. Because a notification may be lost, and another node may make the loads from now on, each also reads once a second.
 
-import { askForLoad, endLoadRequest, type LoadRequest, loadRequests } from '../../../store/port/load-requests.ts'
+import { askForLoad, endLoadRequest, type LoadRequest, loadRequests } from '../../../store/port/warehouse-tables.ts'
 import { type Channel, type Nodes, type Store, StoreUnavailable } from '../../../store/store.ts'
 import type { Clock } from '../../../timing/clock.ts'
 
