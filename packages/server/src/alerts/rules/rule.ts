@@ -173,7 +173,8 @@ export function grouped(count: unknown): string {
 
 /** A duration in words: `4 minutes`, `3 hours`, `2 days`. */
 export function span(ms: unknown): string {
-  const minutes = Math.max(1, Math.round(Number(ms) / MINUTE_MS))
+  if (Number(ms) < MINUTE_MS) return 'less than a minute'
+  const minutes = Math.round(Number(ms) / MINUTE_MS)
   if (minutes < 120) return many(minutes, 'minute')
   const hours = Math.round(minutes / 60)
   return hours < 48 ? many(hours, 'hour') : many(Math.round(hours / 24), 'day')

@@ -74,6 +74,11 @@ suite('destination failing', () => {
     assert.equal(destinationFailing.opened('CRM', { ...details, cause: 'The receiver answered 500.' }), `${text}. ${retriedText(2)}`)
   })
 
+  test('an incident that has just begun does not claim to have lasted for a minute', () => {
+    const details = { failed: 4, delivered: 0, pending: 2, cause: 'x', forMs: 31_000 }
+    assert.match(destinationFailing.opened('CRM', details), /^The destination "CRM" has been failing for less than a minute: 4 of 4/)
+  })
+
   test('what becomes of the deliveries is said for those that are retried and for those that are not', () => {
     const details = { failed: 4, delivered: 0, forMs: 6 * MINUTE_MS, cause: 'x' }
     const text = (failedPermanently: number, pending: number) =>
