@@ -14,12 +14,12 @@ export interface PlannedShipment extends RoutedShipment {
   keyless?: readonly number[] | undefined
 }
 
-/** `byPartition`: whether a shipment has messages of one partition only. A store for one process needs no partitions. */
+/** `partOf`: a shipment has messages of one partition only. A store for one process needs no partitions. */
 export function plannedShipments(
   { routing, content }: Pick<AcceptBatch, 'routing' | 'content'>,
   { destinations }: Configuration,
   seed: Seed,
-  byPartition: boolean,
+  partOf: (key: OrderKey) => number,
 ): readonly PlannedShipment[] {
   if (routing.shipments.every(({ destinationId }) => destinations.get(destinationId)?.order == null)) return routing.shipments
   return routing.shipments.flatMap((shipment): PlannedShipment[] => {
@@ -39,7 +39,7 @@ export function plannedShipments(
         continue
       }
       const key = orderKeyOf(text, seed)
-      const partition = byPartition ? partitionOf(key) : 0
+      const partition = partOf(key)
       const own = ordered.get(partition) ?? { indexes: [], keys: [] }
       own.indexes.push(index)
       own.keys.push(key)
@@ -63,6 +63,23 @@ export function keylessCounts(planned: readonly PlannedShipment[], duplicates: r
 /** The keys of parts, in order. */
 export function keysOf(parts: readonly Part[]): OrderKey[] {
   return parts.flatMap(({ keys = [] }) => keys)
+}
+
+/** Splits the parts of a shipment by partition. */
+export function byPartition(parts: readonly Part[]): Map<number, Part[]> {
+  const all = new Map<number, Part[]>()
+  for (const { origin, segment, indexes, keys = [] } of parts) {
+    const own = new Map<number, { indexes: number[]; keys: OrderKey[] }>()
+    for (const [at, index] of indexes.entries()) {
+      const key = keys[at] as OrderKey
+      const some = own.get(partitionOf(key)) ?? { indexes: [], keys: [] }
+      some.indexes.push(index)
+      some.keys.push(key)
+      own.set(partitionOf(key), some)
+    }
+    for (const [partition, some] of own) all.set(partition, [...(all.get(partition) ?? []), { origin, segment, ...some }])
+  }
+  return all
 }
 
 /** Splits the parts of a shipment: those with free keys, and by key those that must wait. */

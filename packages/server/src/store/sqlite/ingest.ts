@@ -30,7 +30,7 @@ export class SqliteIngest implements IngestStore {
     const { quarantined } = batch
     const { content, body, messageIds, routing } = quarantined === undefined ? batch : withoutQuarantined(batch)
     const consumer = this.#context.consumer()
-    const planned = plannedShipments({ routing, content }, this.#context.configuration(), this.#context.writer.seed, false)
+    const planned = plannedShipments({ routing, content }, this.#context.configuration(), this.#context.writer.seed, () => 0)
     const shipments = planned.map(({ destinationId, indexes, keys }) => ({ destinationId, indexes, keys, isReserved: false }))
     const bytes = body.length
     const seed = this.#seedOf(content.sourceId)

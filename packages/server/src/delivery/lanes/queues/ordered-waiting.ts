@@ -323,7 +323,7 @@ export class OrderedWaiting implements KeyOrder {
 
 /**
  * Heads are tasks of their own. With batches, other shipments share a task with as many as fit into one. Otherwise the new messages of one request share
- * a task, although each partition has a shipment: they are parsed once, and recorded together. But a shipment with a message that must go back to the
+ * a task, although each partition may have a shipment: they are parsed once, and recorded together. But a shipment with a message that must go back to the
  * store is alone, so that the message need not wait for the rest of its request, and its key for it.
  */
 function groupsOf(shipments: readonly ClaimedShipment[], size: number, isLeaving: (key: OrderKey) => boolean): ClaimedShipment[][] {

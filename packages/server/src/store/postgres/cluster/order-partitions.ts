@@ -1,6 +1,6 @@
 // Which partitions of ordered destinations this node delivers: those that it owns in the database. A partition is the same for all destinations. Each
-// node owns its share of the partitions: it takes free ones, and gives those beyond its share back once it holds nothing of them. Those of a node
-// that was declared dead are freed in the transaction that releases what it held.
+// node owns its share of the partitions: it takes free ones, and gives those beyond its share back once it holds nothing of them, and no shipment that
+// may have messages of any partition. Those of a node that was declared dead are freed in the transaction that releases what it held.
 //
 // Claims take a shared lock, and changes of owners an exclusive one, so that a claim sees who owns a partition, and a change of the owner sees every
 // row that the old one has claimed. A node may start ordered requests for START_ORDERED_MS after its last heartbeat. The next owner of a partition of
@@ -10,6 +10,7 @@ import { PARTITIONS } from '../../../model/order/order-key.ts'
 import { monotonicMs } from '../../../timing/monotonic.ts'
 import { singleFlight } from '../../../timing/single-flight.ts'
 import type { PartitionChange } from '../../store.ts'
+import { UNDIVIDED } from '../tables/ordered-rows.ts'
 import { lockOwners, START_ORDERED_MS } from '../tables/partition-owners.ts'
 import type { MessageContext } from './store-context.ts'
 
@@ -123,7 +124,7 @@ export class OrderPartitions {
       await lockOwners(ask)
       const { rows } = await ask<{ part: number }>(
         `UPDATE order_partitions p SET owner = 0 WHERE owner = $1 AND part = ANY ($2::integer[])
-           AND NOT EXISTS (SELECT FROM shipments s WHERE s.holder = $1 AND s.attempt < 0 AND s.partition = p.part) RETURNING part`,
+           AND NOT EXISTS (SELECT FROM shipments s WHERE s.holder = $1 AND s.attempt < 0 AND s.partition IN (p.part, ${UNDIVIDED})) RETURNING part`,
         [holder, [...parts]],
       )
       return rows

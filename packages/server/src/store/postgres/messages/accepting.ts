@@ -6,6 +6,7 @@
 // the same time, both insert the same key, and one of them waits for the other's commit. Around midnight they might insert it for
 // different days. So in the first minute of a day, each key is inserted for the previous day too.
 
+import { PARTITIONS, partitionOf } from '../../../model/order/order-key.ts'
 import { type Accepted, cancelReservations, freshShipment, handToDelivery } from '../../delivery/hand-to-delivery.ts'
 import { keylessCounts, type PlannedShipment, plannedShipments } from '../../delivery/ordered-shipments.ts'
 import { MAX_WAITING_BYTES } from '../../delivery/waiting-items.ts'
@@ -22,6 +23,7 @@ import { PostgresUnavailable } from '../session/connection.ts'
 import { writeText } from '../session/text-columns.ts'
 import { addDelta, MARKER, SOURCE_COUNTS } from '../tables/ledger-deltas.ts'
 import { keyBytes } from '../tables/message-keys.ts'
+import { UNDIVIDED } from '../tables/ordered-rows.ts'
 import {
   ACCEPT,
   ACCEPT_QUARANTINED,
@@ -86,7 +88,9 @@ export class Accepting implements IngestStore {
     const keys = new Uint32Array(messageIds.length * KEY_WORDS)
     writeKeys(messageIds, content.items, this.#seedOf(content.sourceId), keys, 0)
     const configuration = this.#context.configuration()
-    const shipments = plannedShipments(batch, configuration, this.#seed, true)
+    // While this node delivers all partitions, the messages of a request need not be divided. If it no longer does when they are claimed, they are then.
+    const isAll = this.#tools.owned.claimable.length === PARTITIONS
+    const shipments = plannedShipments(batch, configuration, this.#seed, isAll ? () => UNDIVIDED : partitionOf)
     const wanted = shipments.map(({ destinationId }) => ({ destinationId, isReserved: false }))
     const bytes = batch.body.length
     const writing = this.#grouping.push({ batch, keys, shipments, wanted, hasCalledReserve: false, configuration })
@@ -178,6 +182,7 @@ export class Accepting implements IngestStore {
     if (segment === null || !shipments.some(({ keys }) => keys !== undefined)) return
     const { claiming, owned } = this.#tools
     const own = new Set(owned.claimable)
+    if (own.size === PARTITIONS) own.add(UNDIVIDED)
     const { destinations } = this.#context.configuration()
     const isSent = (destinationId: string): boolean => {
       const destination = destinations.get(destinationId)

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { PARTITIONS } from '../../../model/order/order-key.ts'
 import { claimOrdered, names, newOrdered, ORDER, settle, usersOfOnePartition } from '../../conformance/delivery/ordering.ts'
 import { accept, messageIdsOf, NOW_MS, track, until } from '../../conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
+import type { PostgresStore } from '../store.ts'
+import { UNDIVIDED } from '../tables/ordered-rows.ts'
 
 let database: TestDatabase
 
@@ -15,52 +18,177 @@ after(() => database.drop())
 const ROUNDS = 60
 const OTHERS = 30
 
+async function ownedBy({ membership }: PostgresStore): Promise<number> {
+  const sql = 'SELECT count(*)::integer AS count FROM switchyard.order_partitions WHERE owner = $1'
+  const [row] = await database.query<{ count: number }>(sql, [membership.holder])
+  return row?.count ?? 0
+}
+
+/** Waits until each of the nodes owns its share of the partitions. */
+async function shared(stores: readonly PostgresStore[]): Promise<void> {
+  for (const store of stores)
+    await until(
+      () => ownedBy(store),
+      (count) => count === PARTITIONS / stores.length,
+      'the node owns its share of the partitions',
+    )
+}
+
+/** New shipments that are not divided. */
+async function undividedOf(destinationId: string): Promise<number> {
+  const [row] = await database.query<{ count: number }>(
+    `SELECT count(*)::integer AS count FROM switchyard.shipments s JOIN switchyard.destinations d ON d.num = s.destination
+     WHERE d.id = $1 AND s.partition = ${UNDIVIDED}`,
+    [destinationId],
+  )
+  return row?.count ?? 0
+}
+
+/** Waits until the node accepts messages as one that delivers all partitions. */
+async function claimsAll(store: PostgresStore): Promise<void> {
+  const { sourceId, destinationId } = await newOrdered(store)
+  let nth = 0
+  await until(
+    async () => {
+      await accept(store, sourceId, [track(`probe:${++nth}`)], [destinationId])
+      return undividedOf(destinationId)
+    },
+    (count) => count > 0,
+    'the node delivers all partitions',
+  )
+}
+
 function userOf(id: string): string {
   return id.split(':')[0] as string
 }
 
-test('claims keep the order of each user if one partition has more than its share of the work, also behind a message that failed', async () => {
-  const store = await openAt(database.url)
-  try {
-    const { sourceId, destinationId } = await newOrdered(store)
-    const users = ['busy', ...Array.from({ length: OTHERS }, (_, at) => `user${at}`)]
-    const sent = new Map<string, string[]>(users.map((user) => [user, []]))
-    for (let round = 0; round < ROUNDS; round++) {
-      const from = ['busy', users[1 + (round % OTHERS)] as string]
-      const ids = from.map((user) => `${user}:${round}`)
-      for (const [at, user] of from.entries()) sent.get(user)?.push(ids[at] as string)
-      const messages = from.map((userId, at) => track(ids[at] as string, { userId }))
-      await accept(store, sourceId, messages, [destinationId])
+/** How many nodes there are before messages are accepted, and whether another one joins when half of them are. */
+const CLUSTERS = [
+  { title: 'one node', nodes: 1, joins: false },
+  { title: 'two nodes', nodes: 2, joins: false },
+  { title: 'a second node that joins', nodes: 1, joins: true },
+]
+
+for (const { title, nodes, joins } of CLUSTERS) {
+  test(`claims keep the order of each user if one partition has more than its share of the work, and behind a failed message: ${title}`, async () => {
+    const stores: PostgresStore[] = []
+    const join = async (): Promise<void> => {
+      stores.push(await openAt(database.url, { nodeName: `node ${stores.length}` }))
     }
-    const ended = new Map<string, string[]>(users.map((user) => [user, []]))
-    let failed: string | undefined
-    await until(
-      async () => {
-        const { shipments } = await claimOrdered(store, destinationId, { maxFresh: 40, maxWaiting: 10, maxHeads: 10 })
-        // Behind a message that fails, the others of its shipment's users go back to the store, with what is in their shipments.
-        const stopped = new Set<string>()
-        for (const claimed of shipments) {
-          const ids = messageIdsOf(claimed) as string[]
-          if (ids.some((id) => stopped.has(userOf(id)))) {
-            for (const id of ids) stopped.add(userOf(id))
-            store.delivery.release([claimed.shipment])
-            continue
-          }
-          const failing = failed === undefined ? ids.find((id) => userOf(id) === 'busy') : undefined
-          failed ??= failing
-          if (failing !== undefined) stopped.add('busy')
-          await settle(store, [claimed], (name) => (name === failing ? 'retry' : 'delivered'), { dueAtMs: NOW_MS })
-          for (const id of ids) if (id !== failing) ended.get(userOf(id))?.push(id)
+    try {
+      await join()
+      const [store] = stores as [PostgresStore]
+      const { sourceId, destinationId } = await newOrdered(store)
+      await claimsAll(store)
+      if (nodes === 2) await join()
+      await shared(stores)
+      const users = ['busy', ...Array.from({ length: OTHERS }, (_, at) => `user${at}`)]
+      const sent = new Map<string, string[]>(users.map((user) => [user, []]))
+      for (let round = 0; round < ROUNDS; round++) {
+        if (joins && round === ROUNDS / 2) {
+          await join()
+          await shared(stores)
         }
-        return [...ended.values()].reduce((sum, { length }) => sum + length, 0)
-      },
-      (count) => count === 2 * ROUNDS,
-      'everything was delivered',
+        const from = ['busy', users[1 + (round % OTHERS)] as string]
+        const ids = from.map((user) => `${user}:${round}`)
+        for (const [at, user] of from.entries()) sent.get(user)?.push(ids[at] as string)
+        const messages = from.map((userId, at) => track(ids[at] as string, { userId }))
+        await accept(store, sourceId, messages, [destinationId])
+      }
+      const undivided = await undividedOf(destinationId)
+      if (nodes === 1) assert.ok(undivided >= ROUNDS / 2, String(undivided))
+      else assert.equal(undivided, 0)
+      const ended = new Map<string, string[]>(users.map((user) => [user, []]))
+      let failed: string | undefined
+      await until(
+        async () => {
+          for (const each of stores) {
+            const { shipments } = await claimOrdered(each, destinationId, { maxFresh: 40, maxWaiting: 10, maxHeads: 10 })
+            // Behind a message that fails, the others of its shipment's users go back to the store, with what is in their shipments.
+            const stopped = new Set<string>()
+            for (const claimed of shipments) {
+              const ids = messageIdsOf(claimed) as string[]
+              if (ids.some((id) => stopped.has(userOf(id)))) {
+                for (const id of ids) stopped.add(userOf(id))
+                each.delivery.release([claimed.shipment])
+                continue
+              }
+              const failing = failed === undefined ? ids.find((id) => userOf(id) === 'busy') : undefined
+              failed ??= failing
+              if (failing !== undefined) stopped.add('busy')
+              await settle(each, [claimed], (name) => (name === failing ? 'retry' : 'delivered'), { dueAtMs: NOW_MS })
+              for (const id of ids) if (id !== failing) ended.get(userOf(id))?.push(id)
+            }
+          }
+          return [...ended.values()].reduce((sum, { length }) => sum + length, 0)
+        },
+        (count) => count === 2 * ROUNDS,
+        'everything was delivered',
+      )
+      assert.notEqual(failed, undefined)
+      assert.deepEqual(ended, sent)
+      assert.equal(await undividedOf(destinationId), 0)
+    } finally {
+      for (const store of stores) await store.close()
+    }
+  })
+}
+
+test('a partition stays with its node as long as that holds a shipment that is not divided', async () => {
+  const one = await openAt(database.url, { nodeName: 'one' })
+  let two: PostgresStore | undefined
+  try {
+    const { sourceId, destinationId } = await newOrdered(one)
+    await claimsAll(one)
+    const users = Array.from({ length: 40 }, (_, at) => `user${at}`)
+    const send = (nth: number) =>
+      accept(
+        one,
+        sourceId,
+        users.map((userId) => track(`${userId}:${nth}`, { userId })),
+        [destinationId],
+      )
+    await send(1)
+    await send(2)
+    const { shipments: held } = await claimOrdered(one, destinationId, { maxFresh: 1 })
+    assert.deepEqual(
+      held.flatMap(messageIdsOf),
+      users.map((user) => `${user}:1`),
     )
-    assert.notEqual(failed, undefined)
-    assert.deepEqual(ended, sent)
+    const leaving = new Promise<void>((resolve) => {
+      one.delivery.attach({
+        reserve: () => false,
+        deliver: () => assert.fail('nothing was accepted'),
+        cancelReservation: () => {},
+        dropMessages: () => {},
+        wake: () => {},
+        partitionsChanged: (change) => {
+          if (change === 'leaving') resolve()
+        },
+      })
+    })
+    two = await openAt(database.url, { nodeName: 'two' })
+    await leaving
+    // Each of these divides the shipment that is not held, and takes what is of its partitions. The other node has none yet.
+    const claimed = async (store: PostgresStore): Promise<string[]> => {
+      const { shipments } = await claimOrdered(store, destinationId)
+      if (shipments.length > 0) await settle(store, shipments, 'delivered')
+      return shipments.flatMap(messageIdsOf) as string[]
+    }
+    const ofOne = await claimed(one)
+    assert.ok(ofOne.length > 0 && ofOne.length < users.length, String(ofOne.length))
+    assert.equal(await ownedBy(one), PARTITIONS)
+    await settle(one, held, 'delivered')
+    const ofTwo: string[] = []
+    await until(
+      async () => ofTwo.push(...(await claimed(two as PostgresStore))),
+      (count) => count >= users.length - ofOne.length,
+      'the other node claims the rest',
+    )
+    assert.deepEqual([...ofOne, ...ofTwo].sort(), users.map((user) => `${user}:2`).sort())
   } finally {
-    await store.close()
+    await two?.close()
+    await one.close()
   }
 })
 

@@ -2,13 +2,16 @@
 // acceptance, and what waits behind others of keys that are draining. Messages of keys that are not free are moved behind those that wait.
 // model/order/order-book.ts does the same in memory.
 //
+// New shipments that are not divided may have messages of any partition. A node that owns all partitions claims them as they are. Another one divides
+// those that it finds, and claims nothing that comes after one that is not divided. So no other node claims such a shipment at the same time.
+//
 // A claim whose answer was lost may have been committed. Before the next one, the rows that this node holds only in the database are released: they
 // must be claimed again before later messages of their keys.
 
 import { longestAttemptMs } from '../../../destinations/kinds.ts'
 import type { OrderKey } from '../../../model/order/order-key.ts'
-import { partitionOf } from '../../../model/order/order-key.ts'
-import { keysOf, splitWaiting } from '../../delivery/ordered-shipments.ts'
+import { PARTITIONS, partitionOf } from '../../../model/order/order-key.ts'
+import { byPartition, keysOf, splitWaiting } from '../../delivery/ordered-shipments.ts'
 import { countOf } from '../../encoding/settlement.ts'
 import { owedPart, type StoredPart, storedParts } from '../../encoding/stored-parts.ts'
 import {
@@ -26,10 +29,10 @@ import { int8s } from '../session/binary-arrays.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
 import { plainColumns, statement } from '../session/row-parameters.ts'
-import { attemptsOf } from '../tables/ordered-rows.ts'
+import { attemptsOf, UNDIVIDED } from '../tables/ordered-rows.ts'
 import { LOCK_FOR_CLAIM, lockOwners } from '../tables/partition-owners.ts'
 import type { Claiming } from './claiming.ts'
-import { byId, NO_FRONTIER, ROW, readFresh, takeDraining } from './ordered-reads.ts'
+import { byId, type Fresh, isUndivided, NO_FRONTIER, ROW, readFresh, takeDraining } from './ordered-reads.ts'
 import type { ShipmentRow } from './shipment-row.ts'
 import { type OrderedRow, Taking } from './taking.ts'
 
@@ -80,6 +83,12 @@ const LOCK_KEYS = {
   name: 'order-lock-keys',
   // Settlements lock keys in the same order.
   text: 'SELECT key FROM order_keys WHERE destination = $1 AND key = ANY ($2::bigint[]) ORDER BY key FOR UPDATE',
+}
+
+/** Waits for other nodes that divide the same shipments, or cancel them. */
+const LOCK_UNDIVIDED = {
+  name: 'order-lock-undivided',
+  text: 'SELECT id::text AS id FROM shipments WHERE holder = 0 AND id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE',
 }
 
 const CLAIM = {
@@ -196,6 +205,8 @@ export class OrderedClaiming {
         text: `SELECT d.place FROM unnest($1::bigint[]) WITH ORDINALITY AS d (destination, place)
           WHERE EXISTS (SELECT FROM unnest($2::integer[]) AS p (part) WHERE EXISTS (SELECT FROM shipments s
             WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NULL AND s.destination = d.destination AND s.partition = p.part))
+          OR EXISTS (SELECT FROM shipments s WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NULL AND s.destination = d.destination
+            AND s.partition = ${UNDIVIDED})
           -- The head of several partitions was delivered by another node, or an operator asked another node to go on with the key.
           OR EXISTS (SELECT FROM order_keys k WHERE k.destination = d.destination AND k.state = 'draining' AND k.key % 16 = ANY ($2::integer[]))
           OR EXISTS (SELECT FROM unnest($2::integer[]) AS p (part) WHERE EXISTS (SELECT FROM shipments s
@@ -305,18 +316,50 @@ export class OrderedClaiming {
     isKeyed: boolean,
     taking: Taking,
   ): Promise<Map<number, number>> {
-    const { rows, cut } = await readFresh(ask, destination, parts, most)
+    const { rows, cut, barrier } = await this.#readDivided(ask, destination, parts, most)
     // What was not read comes after what was: of a partition that had its share, after its own, and otherwise after all.
-    const unread = rows.length > most ? (rows.at(-1) as OrderedRow).ord : NO_FRONTIER
+    const unread = barrier ?? (rows.length > most ? (rows.at(-1) as OrderedRow).ord : NO_FRONTIER)
     const frontiers = new Map(parts.map((part) => [part, Math.min(unread, cut.get(part) ?? NO_FRONTIER)]))
     const found = rows.slice(0, most)
     const left = isKeyed ? await this.#moveWaiting(ask, destination, found) : new Map(found.map((row) => [row.id, row]))
     for (const row of rows) {
       const kept = left.get(row.id)
       const isReached = found.includes(row) && (kept === undefined || taking.take(kept))
-      if (!isReached) frontiers.set(row.part, Math.min(frontiers.get(row.part) ?? NO_FRONTIER, row.ord))
+      if (isReached) continue
+      for (const part of isUndivided(row) ? parts : [row.part]) frontiers.set(part, Math.min(frontiers.get(part) ?? NO_FRONTIER, row.ord))
     }
     return frontiers
+  }
+
+  /**
+   * New shipments that this node may claim. `barrier`: the place of the first one that is not divided, if this node does not own all partitions. What comes
+   * after it is left out.
+   */
+  async #readDivided(ask: Ask, destination: string, parts: number[], most: number): Promise<Fresh & { barrier?: number }> {
+    const fresh = await readFresh(ask, destination, parts, most)
+    if (parts.length === PARTITIONS || !fresh.rows.some(isUndivided)) return fresh
+    await this.#divide(ask, destination, fresh.rows.filter(isUndivided))
+    const { rows, cut } = await readFresh(ask, destination, parts, most)
+    const at = rows.findIndex(isUndivided)
+    return at === -1 ? { rows, cut } : { rows: rows.slice(0, at), cut, barrier: (rows[at] as OrderedRow).ord }
+  }
+
+  /** Replaces shipments by one for each partition, at the same place. */
+  async #divide(ask: Ask, destination: string, undivided: readonly OrderedRow[]): Promise<void> {
+    const { rows: locked } = await ask<{ id: string }>(LOCK_UNDIVIDED, [int8s(undivided.map(({ id }) => id))])
+    const ids = new Set(locked.map(({ id }) => id))
+    const left = undivided.filter(({ id }) => ids.has(id))
+    if (left.length === 0) return
+    const parsed = await this.#owedParts(
+      ask,
+      left.map((row) => ({ row, parts: JSON.parse(row.parts) as StoredPart<string>[] })),
+    )
+    const divided = parsed.flatMap(({ row: { bytes, ord }, parts }) =>
+      Array.from(byPartition(parts), ([partition, own]) => {
+        return { id: this.#context.ids.next(), count: countOf({ parts: own }), bytes, parts: storedParts(own), ord, partition, key: null }
+      }),
+    )
+    await ask(MOVE, MOVE.values({ destination, moved: divided, kept: [], gone: int8s(left.map(({ id }) => id)) }))
   }
 
   /** Moves messages whose keys are not free behind those that wait. Returns what is left of the rows, by row id. */
@@ -334,7 +377,7 @@ export class OrderedClaiming {
     for (const { row, parts } of parsed) {
       const { free, waiting } = splitWaiting(parts, (key) => !waits.has(key))
       if (waiting.size === 0) continue
-      const { id, bytes, ord, part } = row
+      const { id, bytes, ord } = row
       for (const [key, behind] of waiting)
         moved.push({
           id: this.#context.ids.next(),
@@ -342,7 +385,7 @@ export class OrderedClaiming {
           bytes,
           parts: storedParts(behind),
           ord,
-          partition: part,
+          partition: partitionOf(key),
           key,
         })
       if (free.length === 0) {
@@ -385,6 +428,8 @@ export function orderColumns({ attempt, order, parts }: { attempt: number; order
   part: number | null
 } {
   if (order === undefined) return { attempt, ord: null, part: null }
+  const own = new Set(keysOf(parts).map(partitionOf))
   // A head may have keys of several partitions, if a batch had. The node that owns the first one attempts it again.
-  return { attempt: -1 - attempt, ord: order.ord as number, part: partitionOf(keysOf(parts)[0] as OrderKey) }
+  const part = attempt === 0 && own.size > 1 ? UNDIVIDED : (own.values().next().value as number)
+  return { attempt: -1 - attempt, ord: order.ord as number, part }
 }

@@ -3,6 +3,7 @@
 import type { OrderKey } from '../../../model/order/order-key.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import type { Ask } from '../session/database.ts'
+import { UNDIVIDED } from '../tables/ordered-rows.ts'
 import type { OrderedRow, Taking } from './taking.ts'
 
 export const ROW =
@@ -12,8 +13,9 @@ export const ROW =
 const FRESH = {
   name: 'order-fresh',
   text: `SELECT f.* FROM unnest($2::integer[]) AS p (part) CROSS JOIN LATERAL (SELECT ${ROW} FROM shipments s
-      WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NULL AND s.destination = $1 AND s.partition = p.part ORDER BY s.ord, s.id LIMIT $3) f
-    ORDER BY f.ord, f.id LIMIT $4`,
+      WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NULL AND s.destination = $1 AND s.partition = p.part
+      ORDER BY s.ord, s.id LIMIT CASE WHEN p.part = ${UNDIVIDED} THEN $4::integer ELSE $3::integer END) f
+    ORDER BY f.ord, f.id LIMIT $4::integer`,
 }
 /** How many times its share each partition may have. Its requests are random, and the share of one with busy keys is larger. */
 const PART_SHARE = 2
@@ -31,28 +33,43 @@ const DRAINING = {
 
 export const NO_FRONTIER = Number.MAX_SAFE_INTEGER
 
-/** The first new shipments, at most one more than `most`. `cut`: the place of the last one of each partition that may have more before the end of these. */
-export async function readFresh(
-  ask: Ask,
-  destination: string,
-  parts: readonly number[],
-  most: number,
-): Promise<{ rows: OrderedRow[]; cut: Map<number, number> }> {
+export interface Fresh {
+  rows: OrderedRow[]
+  cut: Map<number, number>
+}
+
+/**
+ * The first new shipments, at most one more than `most`: those of the given partitions, and those that are not divided. `cut`: the place of the last one
+ * of each partition that may have more before the end of these; empty if there are shipments that are not divided.
+ */
+export async function readFresh(ask: Ask, destination: string, parts: readonly number[], most: number): Promise<Fresh> {
+  const read = async (of: readonly number[], share: number): Promise<OrderedRow[]> => {
+    const { rows } = await ask<OrderedRow>(FRESH, [destination, [...of, UNDIVIDED], share, most + 1])
+    return rows.sort(byPlace)
+  }
   const share = Math.min(most + 1, Math.max(LEAST_OF_PART, Math.ceil((PART_SHARE * (most + 1)) / parts.length)))
-  const { rows } = await ask<OrderedRow>(FRESH, [destination, parts, share, most + 1])
-  rows.sort(byPlace)
+  const rows = await read(parts, share)
   const counts = new Map<number, number>()
   const cut = new Map<number, number>()
   for (const { part, ord } of rows) {
     const count = (counts.get(part) ?? 0) + 1
     counts.set(part, count)
-    if (count === share) cut.set(part, ord)
+    if (count === share && part !== UNDIVIDED) cut.set(part, ord)
   }
-  if (cut.size === 0 || rows.length > most || share > most) return { rows, cut }
-  // The others have less than their share, so these may have more: for example, if all messages have one key.
-  const { rows: all } = await ask<OrderedRow>(FRESH, [destination, [...cut.keys()], most + 1, most + 1])
-  const others = rows.filter(({ part }) => !cut.has(part))
-  return { rows: [...others, ...all].sort(byPlace).slice(0, most + 1), cut: new Map() }
+  if (cut.size === 0 || share > most) return { rows, cut }
+  if (!counts.has(UNDIVIDED)) {
+    if (rows.length > most) return { rows, cut }
+    // The others have less than their share, so these may have more: for example, if all messages have one key.
+    const more = await read([...cut.keys()], most + 1)
+    const others = rows.filter(({ part }) => !cut.has(part))
+    if (!more.some(isUndivided)) return { rows: [...others, ...more].sort(byPlace).slice(0, most + 1), cut: new Map() }
+  }
+  // One that is not divided may have messages of any partition, so all that comes before it must be there, as of the same moment.
+  return { rows: await read(parts, most + 1), cut: new Map() }
+}
+
+export function isUndivided({ part }: OrderedRow): boolean {
+  return part === UNDIVIDED
 }
 
 function byPlace(a: OrderedRow, b: OrderedRow): number {

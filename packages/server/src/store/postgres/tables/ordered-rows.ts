@@ -1,5 +1,11 @@
 // Rows of the queue whose messages are delivered in order have a negative attempt: see schema/migrations-from-6.ts.
 
+/**
+ * The partition of a new shipment whose messages may be of any partition: accepted while one node delivered all of them. A node that delivers only some
+ * divides it before it claims anything that comes after it.
+ */
+export const UNDIVIDED = 16
+
 /** As what the head of a key that was resumed is stored. It has no first attempt yet. */
 export const RESUMED = -2
 
