@@ -6,6 +6,8 @@ import type { JsonObject } from '@switchyard/protocol'
 import { usualSentence } from '../api/attempt-reasons.ts'
 import { accept, newDestination, tracks } from '../store/conformance/fixtures.ts'
 import { newStoreLocation, type TestStore } from '../store/fixtures/test-store.ts'
+import { noteTables, WAREHOUSE_NOTICES } from '../store/port/warehouse-tables.ts'
+import type { NewDestination } from '../store/store.ts'
 import { alertsOn, count, newInstallation, START_MS, told } from './fixtures/rig.ts'
 import type { Incident } from './incidents.ts'
 import { MINUTE_MS } from './rules/rule.ts'
@@ -20,6 +22,7 @@ async function openStore(t: TestContext): Promise<TestStore> {
   return store
 }
 
+const LOAD = { everyMs: 60_000, maxRows: 50_000, maxBytes: 1_000_000 }
 const FIRST_PAGE = { limit: 50, cursor: null }
 const fail = (store: TestStore, id: string, minute: number) =>
   count(store, 'destination', id, START_MS + minute * MINUTE_MS, { attempts: 5, retried: 5 })
@@ -123,6 +126,48 @@ suite('an error that may quote a message', () => {
     await rig.pass(0)
     const [stored] = await storedIncidents(store)
     assert.deepEqual([stored?.doc['id'], stored?.doc['details']], [earlier.id, earlier.details])
+  })
+})
+
+suite('an error of an engine that may quote a message', () => {
+  const SAID = 'PostgreSQL says: invalid input syntax for type boolean: "ada@example.com"'
+  const load = (destinationId: string) => {
+    const about = { destinationId, sourceId: 'src_shop', schema: 'shop', loaded: [], limits: [], recreated: [] }
+    return { ...about, failed: [{ table: 'cart_viewed', reason: 'warehouse_table_changed' }] }
+  }
+
+  test('is left out of incidents and notices that an earlier version has stored, and of the alerts about them', async (t) => {
+    const store = await openStore(t)
+    const { source } = await newInstallation(store)
+    const settings = { type: 'warehouse', name: 'Tables', warehouse: { engine: 'parquet', url: 'file:///lake' }, load: LOAD } as const
+    const { id } = await newDestination(store, source.id, settings as unknown as Partial<NewDestination>)
+    await accept(store, source.id, tracks(1), [id])
+    const rig = alertsOn(store, { failureOf: () => null })
+    await noteTables(store.documents, load(id), START_MS)
+    await rig.pass(0)
+    const isAboutTables = ({ rule }: Incident): boolean => rule === 'warehouse_tables'
+    const listedTables = async (): Promise<Incident[]> => (await listed(rig)).filter(isAboutTables)
+    const [open = assert.fail('no incident')] = await listedTables()
+    const sentence = usualSentence('warehouse_table_changed') ?? ''
+    assert.equal(open.details['problem'], sentence)
+    assert.ok(open.message.startsWith(`1 table of "Tables" cannot be loaded (shop.cart_viewed): ${sentence} The other`), open.message)
+
+    const replaced = (text: string): JsonObject =>
+      JSON.parse(text.replaceAll(JSON.stringify(sentence).slice(1, -1), SAID.replaceAll('"', '\\"')))
+    for (const [kind, { key, atMs, doc }] of [
+      ...(await storedIncidents(store)).map((each) => ['incident', each] as const),
+      ...(await store.documents.list(WAREHOUSE_NOTICES, { order: 'key', limit: 10 })).map((each) => [WAREHOUSE_NOTICES, each] as const),
+    ])
+      await store.documents.update(kind, [key], () => new Map([[key, { atMs, doc: replaced(JSON.stringify(doc)) }]]))
+    const [earlier] = await listedTables()
+    const failed = usualSentence('warehouse_failed') ?? ''
+    assert.equal(earlier?.details['problem'], failed)
+    for (const text of [earlier?.message, earlier?.openedMessage])
+      assert.ok(text?.includes(`(shop.cart_viewed): ${failed} The other`), text)
+    await rig.pass(1)
+    const after = await listedTables()
+    assert.equal(after[0]?.details['problem'], failed)
+    assert.doesNotMatch(JSON.stringify([after, await storedIncidents(store), await told(store)]), /ada@example/)
   })
 })
 

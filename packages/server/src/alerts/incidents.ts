@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import type { Severity } from '../api/alert-rule-ids.ts'
-import { isUsualSentence } from '../api/attempt-reasons.ts'
+import { isUsualSentence, REASONS } from '../api/attempt-reasons.ts'
 import { newId } from '../model/new-id.ts'
 import { type Actor, type DocumentStore, InvalidCursor, type Page, type PageRequest } from '../store/store.ts'
 import type { Details, Subject } from './rules/rule.ts'
@@ -68,6 +68,9 @@ const PAGE = 500
 const SMALL_PAGE = 20
 const MAX_READINGS = 60
 const KEPT_MS = 90 * 86_400_000
+const [, LOAD_FAILED] = REASONS.warehouse_failed
+/** In the messages of the rule `warehouse_tables`. */
+const ENGINE_ERROR = /( cannot be loaded \([^)]*\): )([\s\S]*?)( The other tables are loaded, )/
 
 export class Incidents {
   readonly #documents: DocumentStore
@@ -267,8 +270,28 @@ function withReading(readings: NonNullable<Incident['readings']>, atMs: number, 
 /** Without a cause that may quote a message, which an earlier version has stored. */
 function incidentOf(doc: JsonObject): Incident {
   const incident = doc as unknown as Incident
+  if (incident.rule === 'warehouse_tables') return withoutEngineError(incident)
   const { cause, ...details } = incident.details
   return typeof cause === 'string' && !isUsualSentence(cause) ? { ...incident, details } : incident
+}
+
+/** Earlier versions have stored what an engine said about a table that cannot be loaded. */
+function withoutEngineError(incident: Incident): Incident {
+  const { details, message, openedMessage } = incident
+  const { problem } = details
+  const isQuoting = details['kind'] === 'failing' && typeof problem === 'string' && !isUsualSentence(problem)
+  return {
+    ...incident,
+    message: withoutQuote(message),
+    ...(openedMessage === undefined ? {} : { openedMessage: withoutQuote(openedMessage) }),
+    ...(isQuoting ? { details: { ...details, problem: LOAD_FAILED } } : {}),
+  }
+}
+
+function withoutQuote(text: string): string {
+  return text.replace(ENGINE_ERROR, (_, before: string, said: string, after: string) => {
+    return `${before}${isUsualSentence(said) ? said : LOAD_FAILED}${after}`
+  })
 }
 
 function storedIncident(stored: ReadonlyMap<string, { doc: JsonObject }>, key: string): Incident | undefined {

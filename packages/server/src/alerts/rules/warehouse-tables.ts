@@ -16,6 +16,7 @@ export interface WarehouseNotices {
 /** How long a table that was dropped, or a limit that is reached, stays listed after it was noticed last. */
 const LISTED_MS = DAY_MS
 const SHOWN_TABLES = 5
+const FAILING_END = 'The other tables are loaded, and the messages of this one are retried. The attempts of its deliveries show the error.'
 const SEVERITIES = { package: 'critical', failing: 'critical', limit: 'warning', recreated: 'notice' } as const
 type Kind = keyof typeof SEVERITIES
 
@@ -57,7 +58,7 @@ export const warehouseTables = rule({
       case 'package':
         return `The warehouse package is not installed, so nothing is loaded into "${name}". Install it with \`switchyard warehouse install\` on each machine of the service. ${pendingText(pending)}`
       case 'failing':
-        return `${many(tables, 'table')} of "${name}" cannot be loaded (${String(names)}): ${String(problem)} The other tables are loaded, and the messages of this one are retried.`
+        return `${many(tables, 'table')} of "${name}" cannot be loaded (${String(names)}): ${String(problem)} ${FAILING_END}`
       case 'limit':
         return `A limit of "${name}" is reached${names === '' ? '' : ` (${String(names)})`}. ${String(problem)} Nothing is lost.`
       default:

@@ -2,6 +2,7 @@
 
 import type { TrackingPlan } from '@switchyard/protocol'
 import type { LimitReached, SourceSchema, UnfitCount } from '@switchyard/warehouse'
+import type { ReasonCode } from '../../api/attempt-reasons.ts'
 import type { SchemaChange } from '../../store/port/warehouse-tables.ts'
 
 interface OfSource {
@@ -34,7 +35,7 @@ export interface LoadEnded extends OfSource {
   /** All tables that are committed. */
   loaded: readonly string[]
   /** Tables that could not be loaded, although the place can be reached. */
-  failed: readonly { table: string; message: string }[]
+  failed: readonly { table: string; reason: ReasonCode }[]
   messages: number
   bytes: number
   durationMs: number

@@ -134,7 +134,7 @@ export class LoadRuns implements IntegrationRuns {
       loadId: id,
       schema: schema.name,
       loaded: result.tables.filter(({ error }) => error === null).map(({ table }) => table),
-      failed: [...errors].filter(([, { code }]) => !ALL_TABLES.has(code)).map(([table, { message }]) => ({ table, message })),
+      failed: [...errors].filter(([, { code }]) => !ALL_TABLES.has(code)).map(([table, error]) => ({ table, reason: reasonOf(error) })),
       messages: messages.length,
       tables: fresh.map(({ table, rows }) => ({ table, rows })),
       bytes: fresh.reduce((sum, { bytes }) => sum + bytes, 0),

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '@switchyard/protocol'
 import type { SourceSchema, StoredTable, UnfitCount } from '@switchyard/warehouse'
+import { isUsualSentence, REASONS, usualSentence } from '../../api/attempt-reasons.ts'
 import { newId } from '../../model/new-id.ts'
 import type { DocumentStore, StoredDocument } from './documents.ts'
 import { SAVED_QUERIES } from './saved-queries.ts'
@@ -35,6 +36,7 @@ const MAX_NOTICES = 500
 /** Everything is noted again this often, so that a load seldom writes a document. */
 const REPEAT_MS = 10 * 60_000
 const PAGE = 1_000
+const [, LOAD_FAILED] = REASONS.warehouse_failed
 const MAX_REQUESTS = 1_000
 /** Columns with values that did not fit, of one table; the others are counted without their name. */
 const MAX_UNFIT = 200
@@ -261,7 +263,7 @@ export interface TableNotice {
   kind: 'failing' | 'limit' | 'recreated'
   /** With its schema. Null: the schema as a whole. */
   table: string | null
-  /** In words. */
+  /** In words. It quotes nothing that an engine said, because that may contain values of messages. */
   message: string
   sinceMs: number
   /** When it was noticed last. */
@@ -274,7 +276,7 @@ export interface NoticedLoad {
   /** The schema of the source. */
   schema: string
   loaded: readonly string[]
-  failed: readonly { table: string; message: string }[]
+  failed: readonly { table: string; reason: string }[]
   limits: readonly { limit: 'columns' | 'tables'; table: string | null }[]
   recreated: readonly string[]
 }
@@ -308,13 +310,23 @@ export async function noteTables(documents: DocumentStore, load: NoticedLoad, no
 
 export async function readNotices(documents: Pick<DocumentStore, 'list'>, destinationId: string): Promise<TableNotice[]> {
   const stored = await documents.list(WAREHOUSE_NOTICES, { prefix: `${destinationId} `, order: 'key', limit: MAX_NOTICES })
-  return stored.map(({ doc }) => doc as unknown as TableNotice)
+  return stored.map(({ doc }) => withoutQuotes(doc as unknown as TableNotice))
+}
+
+/** A notice of an earlier version may have the error of an engine. */
+function withoutQuotes(notice: TableNotice): TableNotice {
+  return notice.kind === 'failing' && !isUsualSentence(notice.message) ? { ...notice, message: LOAD_FAILED } : notice
 }
 
 function noticesOf({ schema, failed, limits, recreated }: NoticedLoad, nowMs: number): TableNotice[] {
   const at = { sinceMs: nowMs, lastMs: nowMs }
   return [
-    ...failed.map(({ table, message }) => ({ kind: 'failing' as const, table: `${schema}.${table}`, message, ...at })),
+    ...failed.map(({ table, reason }) => ({
+      kind: 'failing' as const,
+      table: `${schema}.${table}`,
+      message: usualSentence(reason) ?? LOAD_FAILED,
+      ...at,
+    })),
     ...recreated.map((table) => ({
       kind: 'recreated' as const,
       table: `${schema}.${table}`,
