@@ -132,6 +132,21 @@ function Instant({ at, text, ...props }: { at: string; text: string } & TextProp
   )
 }
 
+/** When a pending delivery expires: `expires in 23 h` after the prefix. Nothing if it does not, or if that is not known. */
+export function Expiry({ at, prefix = '', size = 'sm' }: { at: string | null; prefix?: string; size?: string }) {
+  const nowMs = useNow(10_000)
+  if (at === null) return null
+  const leftMs = Date.parse(at) - nowMs
+  return (
+    <Instant
+      at={at}
+      size={size}
+      text={`${prefix}${leftMs <= 0 ? 'expires if the next attempt fails' : `expires in ${duration(leftMs)}`}`}
+      fw="inherit"
+    />
+  )
+}
+
 /** The current time, updated every second by default. */
 export function useNow(everyMs = 1_000): number {
   const [nowMs, setNow] = useState(() => Date.now())

@@ -9,8 +9,6 @@ export interface Backlog extends HoldSettings {
   pending: number
   /** Share of the recent attempts that succeeded; null if there were none. */
   success: number | null
-  oldestPendingAt: string | null
-  retryWindowMs: number
   /** Deliveries settled in the last minutes; null while unknown. */
   rate: Rate | null
   /** An earlier size of the backlog, as seen by this page; null if the page has just been opened. */
@@ -29,8 +27,7 @@ export type Forecast =
   | { kind: 'draining'; ms: number }
   /** Requests succeed, but no outcome is stored yet: the outcomes of one call to the tracking API are stored together. */
   | { kind: 'sending'; attempts: number }
-  /** `safeUntilMs`: the retry window of no pending delivery can end before this time. */
-  | { kind: 'stuck'; why: 'breaker' | 'failing' | 'waiting'; safeUntilMs: number | null }
+  | { kind: 'stuck'; why: 'breaker' | 'failing' | 'waiting' }
 
 /** Changes of the backlog over a shorter time than this may be chance. */
 const MIN_OBSERVED_MS = 45_000
@@ -38,17 +35,15 @@ const MIN_OBSERVED_MS = 45_000
 const RATE_POINTS = 3
 
 export function forecast(backlog: Backlog): Forecast {
-  const { breaker, pending, success, oldestPendingAt, retryWindowMs, rate, earlier } = backlog
+  const { breaker, pending, success, rate, earlier } = backlog
   if (pending === 0) return { kind: 'empty' }
   const hold = holdOf(backlog)
   if (hold !== null) return { kind: 'held', by: hold, isGrowing: earlier !== null && pending > earlier.pending }
-  // A retry window begins with the first attempt, which is never earlier than the message.
-  const safeUntilMs = oldestPendingAt === null ? null : Date.parse(oldestPendingAt) + retryWindowMs
-  if (breaker !== 'closed') return { kind: 'stuck', why: 'breaker', safeUntilMs }
+  if (breaker !== 'closed') return { kind: 'stuck', why: 'breaker' }
   if (rate === null) return { kind: 'unknown' }
   if (rate.settled === 0) {
-    if (rate.attempts === 0) return { kind: 'stuck', why: 'waiting', safeUntilMs }
-    return (success ?? 0) > 0 ? { kind: 'sending', attempts: rate.attempts } : { kind: 'stuck', why: 'failing', safeUntilMs }
+    if (rate.attempts === 0) return { kind: 'stuck', why: 'waiting' }
+    return (success ?? 0) > 0 ? { kind: 'sending', attempts: rate.attempts } : { kind: 'stuck', why: 'failing' }
   }
   const fromRate = { kind: 'draining', ms: (pending / rate.settled) * rate.overMs } as const
   // Deliveries in flight are pending too, so a backlog that drains within seconds is normal even while it grows.

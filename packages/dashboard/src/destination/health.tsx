@@ -4,11 +4,11 @@ import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/co
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { type Answer, useApi } from '../api/queries.ts'
 import { Loading } from '../components/page.tsx'
-import { AlertLink, Countdown, RowButton, SectionTitle, SmallNote, Time, ViewLink } from '../components/styled.tsx'
+import { AlertLink, Countdown, Expiry, RowButton, SectionTitle, SmallNote, Time, ViewLink } from '../components/styled.tsx'
 import { deliveriesAddress, type ReplayBody } from '../delivery/filters.ts'
 import { WhatDiffers } from '../delivery/what-differs.tsx'
 import { useSession } from '../session/session.tsx'
-import { capitalized, count, dateTime, duration, exactCount, share } from '../text/format.ts'
+import { capitalized, count, duration, exactCount, share } from '../text/format.ts'
 import { reasonSentence } from '../text/reasons.ts'
 import { forecastText } from './backlog-forecast.ts'
 import { holdOf, type Status, statusOf } from './destination-status.ts'
@@ -95,7 +95,7 @@ export function CardNote({ children, isBad = false }: { children: ReactNode; isB
 function Numbers({ destination, health, seenAtMs }: { destination: Destination; health: Health; seenAtMs: number }) {
   const forecast = useForecast(destination, health, seenAtMs)
   const hold = holdOf(destination)
-  const { success, latencyMs, pending, oldestPendingAt, breaker, openSince, nextAttemptAt, inFlight } = health
+  const { success, latencyMs, pending, oldestPendingAt, breaker, openSince, nextAttemptAt, nextExpiryAt, inFlight } = health
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="sm">
       <Card title="Success rate">
@@ -122,11 +122,10 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
             oldest: <Time at={oldestPendingAt} relative size="xs" />
           </CardNote>
         )}
-        {forecast.kind === 'stuck' && forecast.safeUntilMs !== null && (
+        {nextExpiryAt !== null && (
           <CardNote>
-            {forecast.safeUntilMs > seenAtMs
-              ? `No delivery expires before ${dateTime(new Date(forecast.safeUntilMs).toISOString())} (retry window ${duration(destination.retryWindowMs)}).`
-              : `Deliveries expire ${duration(destination.retryWindowMs)} after their first attempt. Expired deliveries can be replayed.`}
+            <Expiry at={nextExpiryAt} prefix="the first one " size="xs" /> (retry window {duration(destination.retryWindowMs)}). Expired
+            deliveries can be replayed.
           </CardNote>
         )}
       </Card>

@@ -87,8 +87,8 @@ export type DestinationHealth = Omit<HealthRow, 'destinationId'>
 const SAMPLE_MAX_AGE_MS = 180_000
 
 export function useForecast(
-  { id, enabled, paused, retryWindowMs }: Destination,
-  { breaker, pending, success, oldestPendingAt }: DestinationHealth,
+  { id, enabled, paused }: Destination,
+  { breaker, pending, success }: DestinationHealth,
   seenAtMs: number,
 ): Forecast {
   const canDrain = enabled && !paused && pending > 0 && breaker === 'closed'
@@ -107,8 +107,6 @@ export function useForecast(
     breaker,
     pending,
     success,
-    oldestPendingAt,
-    retryWindowMs,
     rate: stats.data === undefined ? null : rateOf(stats.data.data, stats.dataUpdatedAt),
     earlier: first === undefined ? null : { pending: first.pending, agoMs: seenAtMs - first.atMs },
   })

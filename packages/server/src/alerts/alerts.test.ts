@@ -25,6 +25,7 @@ async function openStore(t: TestContext): Promise<{ store: TestStore; place: Sto
 
 const all = () => true
 const ANSWERED_500 = 'The receiver answered 500 Internal Server Error.'
+const COUNTS = { failed: 12, delivered: 0, failedPermanently: 0, pending: 0 }
 const FIRST_PAGE = { limit: 50, cursor: null }
 const propertiesOf = (message: JsonObject | undefined): JsonObject => message?.['properties'] as JsonObject
 
@@ -62,7 +63,7 @@ suite('a failing destination', () => {
       incidentLink: `https://events.example.com/alerts/${incident?.id}`,
       severity: 'critical',
       cause: ANSWERED_500,
-      details: { failed: 12, delivered: 0, failedPermanently: 0, pending: 0, reason: 'http_500', cause: ANSWERED_500 },
+      details: { ...COUNTS, nextExpiryAt: null, expiresInMs: null, reason: 'http_500', cause: ANSWERED_500 },
     })
     assert.equal(since, new Date(START_MS).toISOString())
     assert.equal(

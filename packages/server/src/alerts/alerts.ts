@@ -16,7 +16,7 @@ import { RULES } from './rules/rules.ts'
 
 export interface AlertParts extends Pick<ObservationParts, 'failureOf' | 'holdOf' | 'violations' | 'storePath' | 'quarantineDays'> {
   store: Store
-  clock: Pick<Clock, 'wallMs'>
+  clock: Pick<Clock, 'wallMs' | 'scheduleMs'>
   route: MessageContext['route']
   /** The address of the dashboard, without a slash at the end. */
   baseUrl: () => string

@@ -4,13 +4,13 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import type { JsonObject } from '@switchyard/protocol'
 import { usualSentence } from '../api/attempt-reasons.ts'
-import { accept, newDestination, tracks } from '../store/conformance/fixtures.ts'
+import { accept, claimOne, newDestination, settle, tracks } from '../store/conformance/fixtures.ts'
 import { newStoreLocation, type TestStore } from '../store/fixtures/test-store.ts'
 import { noteTables, WAREHOUSE_NOTICES } from '../store/port/warehouse-tables.ts'
 import type { NewDestination } from '../store/store.ts'
 import { alertsOn, count, newInstallation, START_MS, told } from './fixtures/rig.ts'
 import type { Incident } from './incidents.ts'
-import { MINUTE_MS } from './rules/rule.ts'
+import { HOUR_MS, MINUTE_MS } from './rules/rule.ts'
 
 async function openStore(t: TestContext): Promise<TestStore> {
   const place = await newStoreLocation()
@@ -205,6 +205,24 @@ test('an incident shows the current numbers, and how they changed', async (t) =>
   assert.equal(incident?.readings?.at(-1)?.[1], 43)
   assert.ok((incident?.readings?.length ?? 0) >= 5)
   assert.ok((incident?.observedAtMs ?? 0) === rig.nowMs)
+})
+
+test('an incident says when the first pending delivery expires, and says so no longer when nothing expires', async (t) => {
+  const store = await openStore(t)
+  const { source, shop } = await newInstallation(store)
+  let hold: { problem: string } | null = null
+  const rig = alertsOn(store, { nowMs: Date.now(), holdOf: () => hold })
+  await store.resources.updateDestination(shop.id, { retryWindowMs: 3 * HOUR_MS })
+  await accept(store, source.id, tracks(1), [shop.id])
+  await settle(store, await claimOne(store, shop.id), 'retry', { firstAttemptAtMs: rig.nowMs - HOUR_MS, dueAtMs: rig.nowMs + MINUTE_MS })
+  await count(store, 'destination', shop.id, rig.nowMs, { attempts: 5, retried: 5 })
+  const messageOf = async () => {
+    await rig.pass(0)
+    return (await listed(rig)).find(({ rule }) => rule === 'destination_failing')?.message ?? ''
+  }
+  assert.match(await messageOf(), /1 delivery is pending\. The first one expires in 2 hours \(\d{4}-\d\d-\d\d \d\d:\d\d UTC\)\.$/)
+  hold = { problem: 'An action is gone.' }
+  assert.match(await messageOf(), /1 delivery is pending\.$/)
 })
 
 test('the readings of a long incident cover the whole time, and there are at most 60', async (t) => {

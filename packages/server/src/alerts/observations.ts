@@ -6,6 +6,7 @@ import { dirname } from 'node:path'
 import { usualSentence } from '../api/attempt-reasons.ts'
 import { readNotices } from '../store/port/warehouse-tables.ts'
 import { type LedgerRow, type Store, SYSTEM_SOURCE } from '../store/store.ts'
+import type { Clock } from '../timing/clock.ts'
 import type { Incident } from './incidents.ts'
 import type { AttemptOutcomes } from './rules/attempts-failing.ts'
 import type { Backlog } from './rules/backlog-growing.ts'
@@ -51,6 +52,7 @@ export interface ObservationParts {
   storePath: string | null
   /** After this many days, messages in quarantine are deleted; 0 if they are not. */
   quarantineDays: number
+  clock: Pick<Clock, 'scheduleMs'>
   startedAtMs: number
   closedSince: (sinceMs: number) => Promise<Incident[]>
 }
@@ -147,23 +149,27 @@ export class Observations {
   }
 
   async #aboutDestinations(nowMs: number, ledger: readonly LedgerRow[]): Promise<Observed[]> {
-    const { store, failureOf, holdOf } = this.#parts
+    const { store, clock, failureOf, holdOf } = this.#parts
     // Failures of messages about the service cause no messages about the service.
     const watched = [...store.configuration().destinations.values()].filter(({ sourceIds }) => sourceIds.some((id) => id !== SYSTEM_SOURCE))
     const ids = watched.map(({ id }) => id)
     const minutes = await this.#readDestinations(ids, nowMs)
     const pending = new Map(ledger.map((row) => [row.destinationId, row.pending]))
     const hasPending = ids.some((id) => (pending.get(id) ?? 0) > 0)
-    const oldest = new Map(hasPending ? (await store.books.oldestPending()).map(({ destinationId, atMs }) => [destinationId, atMs]) : [])
+    const oldest = new Map(hasPending ? (await store.books.oldestPending()).map((each) => [each.destinationId, each]) : [])
     for (const id of this.#pending.keys()) if (!pending.has(id)) this.#pending.delete(id)
     const ordered = new Map<string, OrderBacklog['ordered']>()
     for (const { id, order } of watched) if (order != null) ordered.set(id, await this.#orderBacklogOf(id, order.maxWaiting, nowMs))
     const failingUntil = await this.#failingUntil(minutes, nowMs)
     const notices = new Map<string, WarehouseNotices['notices']>()
     for (const { id, type } of watched) if (type === 'warehouse') notices.set(id, await readNotices(store.documents, id))
-    return watched.map(({ id, name, enabled, paused }) => {
+    const nowInScheduleMs = clock.scheduleMs()
+    return watched.map(({ id, name, enabled, paused, retryWindowMs }) => {
       const own = minutes.get(id) ?? new Map<number, DestinationMinute>()
       const failure = failureOf(id)
+      const hold = holdOf(id)
+      const waiting = oldest.get(id)
+      const firstAttemptAtMs = enabled && !paused && hold === null ? (waiting?.firstAttemptAtMs ?? null) : null
       const about: AboutDestination = {
         nowMs,
         minutes: own,
@@ -173,10 +179,11 @@ export class Observations {
         stopped: !enabled ? 'disabled' : paused ? 'paused' : null,
         reason: failure?.reason ?? null,
         cause: failure === null ? null : usualSentence(failure.reason),
-        hold: holdOf(id),
+        hold,
         pendingNow: pending.get(id) ?? 0,
         pending: this.#pendingOf(id, pending.get(id) ?? 0, nowMs),
-        oldestPendingAtMs: oldest.get(id) ?? null,
+        oldestPendingAtMs: waiting?.atMs ?? null,
+        nextExpiryAtMs: firstAttemptAtMs === null ? null : Math.round(nowMs + firstAttemptAtMs + retryWindowMs - nowInScheduleMs),
         ordered: ordered.get(id) ?? null,
         notices: notices.get(id) ?? null,
       }

@@ -58,7 +58,7 @@ test('counts from the store are served unchanged', async (t) => {
   t.after(() => metrics.close())
   const counts: StoreCounts = {
     ledger: [ledger('d')],
-    oldest: [{ destinationId: 'd', atMs: AT_MS }],
+    oldest: [{ destinationId: 'd', atMs: AT_MS, firstAttemptAtMs: null }],
     sources: [{ sourceId: 's', accepted: 7, duplicates: 2, rejected: 5, suppressed: 1, quarantined: 3, released: 4, deleted: 6 }],
     rejections: [
       { sourceId: 's', code: 'event_required', count: 5, lastAtMs: 0, lastSample: 'never shown' },
@@ -190,7 +190,7 @@ test('the text stays under a megabyte with 10,000 destinations and sources that 
   const codes = Array.from({ length: 25 }, (_, at) => `a_code_of_usual_length_${at}`)
   const countsAt = (value: number): StoreCounts => ({
     ledger: ids.map((id) => ledger(id, { owed: 10 * value, delivered: 10 * value - 6 })),
-    oldest: ids.map((destinationId) => ({ destinationId, atMs: AT_MS })),
+    oldest: ids.map((destinationId) => ({ destinationId, atMs: AT_MS, firstAttemptAtMs: null })),
     sources: from.map((sourceId) => ({
       sourceId,
       accepted: value,

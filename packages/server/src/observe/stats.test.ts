@@ -187,7 +187,7 @@ test('backlogs are noted once in each minute; nothing is written while nothing i
     add: async (added) => void rows.push(...added),
     backlogs: async () => {
       asked += 1
-      return { ledger, oldest: [{ destinationId: 'a', atMs: nowMs - 90_000 }] }
+      return { ledger, oldest: [{ destinationId: 'a', atMs: nowMs - 90_000, firstAttemptAtMs: null }] }
     },
     wallMs: () => nowMs,
     flushEveryMs: 3_600_000,

@@ -5,7 +5,7 @@ import type { Answer } from '../../api/client.ts'
 import { useApi } from '../../api/queries.ts'
 import { Copyable } from '../../components/copyable.tsx'
 import { Empty, ErrorAlert, Facts, Loaded, Page } from '../../components/page.tsx'
-import { Countdown, LinkButton, Note, SectionTitle, SmallNote, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
+import { Countdown, Expiry, LinkButton, Note, SectionTitle, SmallNote, StateBadge, Time, ViewLink } from '../../components/styled.tsx'
 import { STATE_COLORS } from '../../components/theme.ts'
 import { refreshMs, replayObstacle } from '../../delivery/delivery-state.ts'
 import { RequestView } from '../../delivery/request.tsx'
@@ -82,7 +82,7 @@ interface DetailProps {
 
 function Detail({ delivery, destination, name, isDestinationGone }: DetailProps) {
   const { id, messageId, storedMessageId, destinationId, state, reason, attemptCount, attempts, request } = delivery
-  const { replayOf, replayJobId, replayedBy, nextAttemptAt, settledAt, traceId } = delivery
+  const { replayOf, replayJobId, replayedBy, nextAttemptAt, expiresAt, settledAt, traceId } = delivery
   const hold = destination === undefined ? null : holdOf(destination)
   const kind = destination === undefined ? undefined : kindOf(destination)
   const unsent = destination === undefined ? undefined : kind?.request?.(destination)
@@ -101,6 +101,7 @@ function Detail({ delivery, destination, name, isDestinationGone }: DetailProps)
             ],
             ['Attempts', count(attemptCount)],
             ['Next attempt', state === 'pending' && hold === null ? <Countdown at={nextAttemptAt} /> : null],
+            ['Expiry', expiresAt === null ? null : <Expiry at={expiresAt} />],
             ['Settled', settledAt === null ? null : <Time at={settledAt} precise />],
             ['Replay of', replayOf === null ? null : link(replayOf)],
             [

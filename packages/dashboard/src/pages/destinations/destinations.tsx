@@ -98,6 +98,7 @@ const NO_HEALTH_YET: DestinationHealth = {
   pending: 0,
   oldestPendingAt: null,
   nextAttemptAt: null,
+  nextExpiryAt: null,
   held: null,
 }
 

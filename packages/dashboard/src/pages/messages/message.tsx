@@ -8,6 +8,7 @@ import { ErrorAlert, Facts, Loaded, Page } from '../../components/page.tsx'
 import {
   AlertLink,
   Countdown,
+  Expiry,
   LinkButton,
   LongText,
   Note,
@@ -143,8 +144,20 @@ function Violations({ id, sourceId, isHeld, violations }: ViolationsProps) {
 }
 
 function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDelivery; isMessageGone: boolean; waiting: string | null }) {
-  const { id, destinationId, destinationName, state, reason, lastReason, attemptCount, replay, replayOf, nextAttemptAt, settledAt } =
-    delivery
+  const {
+    id,
+    destinationId,
+    destinationName,
+    state,
+    reason,
+    lastReason,
+    attemptCount,
+    replay,
+    replayOf,
+    nextAttemptAt,
+    expiresAt,
+    settledAt,
+  } = delivery
   const name = destinationName ?? `${destinationId} (deleted)`
   return (
     <Card withBorder padding="sm" data-delivery={id}>
@@ -176,6 +189,11 @@ function DeliveryCard({ delivery, isMessageGone, waiting }: { delivery: StoryDel
                     , {state} <Time at={settledAt} relative />
                   </>
                 )}
+            {expiresAt !== null && (
+              <>
+                , <Expiry at={expiresAt} />
+              </>
+            )}
             {replayOf !== null && (
               <>
                 , replay of <ViewLink to={`/deliveries/${encodeURIComponent(replayOf)}`}>{replayOf}</ViewLink>

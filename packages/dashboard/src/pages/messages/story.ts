@@ -14,6 +14,8 @@ export interface TimelineEntry extends StoryEntry {
   attempt: StoryAttempt | null
   /** When the next attempt of a waiting delivery is due. Undefined if it is not waiting. */
   dueAt?: string | null
+  /** When it expires; null if nothing expires. */
+  expiresAt?: string | null
 }
 
 /** Adds to each entry its attempt, or when the next one is due. Their sentences leave out what the page shows beside them. */
@@ -23,7 +25,7 @@ export function timelineEntries(story: readonly StoryEntry[], deliveries: readon
     const delivery = byId.get(entry.deliveryId ?? '')
     if (delivery === undefined) return { ...entry, attempt: null }
     const sentence = shortSentence(entry, delivery)
-    if (entry.what === 'waiting') return { ...entry, sentence, attempt: null, dueAt: delivery.nextAttemptAt }
+    if (entry.what === 'waiting') return { ...entry, sentence, attempt: null, dueAt: delivery.nextAttemptAt, expiresAt: delivery.expiresAt }
     return { ...entry, sentence, attempt: delivery.attempts[entry.attemptIndex ?? -1] ?? null }
   })
 }

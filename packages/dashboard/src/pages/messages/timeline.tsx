@@ -2,7 +2,7 @@
 
 import { Button, Stack, Text, Timeline } from '@mantine/core'
 import type { ReactElement } from 'react'
-import { Countdown, Note, SmallNote, Time, ViewLink } from '../../components/styled.tsx'
+import { Countdown, Expiry, Note, SmallNote, Time, ViewLink } from '../../components/styled.tsx'
 import { STATE_COLORS } from '../../components/theme.ts'
 import { AttemptView } from '../../kinds/kinds.tsx'
 import { changeSearch, useSearchState } from '../../url/url-state.ts'
@@ -78,7 +78,7 @@ function item(
   key: number,
   { also, withAdvice, extra }: { also: readonly TimelineEntry[]; withAdvice: boolean; extra: string | undefined },
 ): ReactElement {
-  const { what, at, attempt, dueAt } = entry
+  const { what, at, attempt, dueAt, expiresAt } = entry
   const color = what === 'attempted' && attempt !== null ? (attempt.reason === null ? 'teal' : 'red') : COLORS[what]
   return (
     <Timeline.Item
@@ -100,6 +100,12 @@ function item(
                 </>
               )}
               <Countdown at={dueAt} size="xs" />
+              {expiresAt != null && (
+                <>
+                  {', '}
+                  <Expiry at={expiresAt} size="xs" />
+                </>
+              )}
             </>
           ) : at === null ? (
             'now'

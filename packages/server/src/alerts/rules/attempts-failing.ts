@@ -3,6 +3,7 @@
 
 import {
   type DestinationMinute,
+  expiryDetails,
   grouped,
   MINUTE_MS,
   type Minutes,
@@ -21,6 +22,8 @@ export interface AttemptOutcomes {
   pendingNow: number
   /** Why the last attempt failed, as a sentence. */
   cause?: string | null
+  /** When the first pending delivery expires if no attempt succeeds; null if none was attempted, or nothing expires. */
+  nextExpiryAtMs?: number | null
 }
 
 const PERIOD_MINUTES = 15
@@ -45,7 +48,10 @@ export const attemptsFailing = rule({
     failurePercent: numberSetting(20, 1, 100, 'Open an incident only if at least this percentage of the attempts failed.'),
     leastAttempts: numberSetting(20, 1, 1_000_000_000, 'Open an incident only if there were at least this many attempts.'),
   },
-  judge({ nowMs, minutes, isActive, pendingNow: pending, cause = null }: AttemptOutcomes, { failurePercent, leastAttempts }) {
+  judge(
+    { nowMs, minutes, isActive, pendingNow: pending, cause = null, nextExpiryAtMs = null }: AttemptOutcomes,
+    { failurePercent, leastAttempts },
+  ) {
     const now = minuteOf(nowMs)
     let [failed, attempts, first] = [0, 0, now]
     for (const [minute, counts] of minutes) {
@@ -63,11 +69,11 @@ export const attemptsFailing = rule({
     const isStill = latestFailed > 0 && latestFailed * 100 >= failurePercent * latestAttempts
     const isMet = isActive && isStill && failed * 100 >= failurePercent * attempts
     const verdict = !isMet ? 'close' : attempts >= leastAttempts ? 'open' : 'keep'
-    const details = { failed, attempts, pending, ...(cause === null ? {} : { cause }) }
+    const details = { failed, attempts, pending, ...expiryDetails(nowMs, nextExpiryAtMs), ...(cause === null ? {} : { cause }) }
     return { verdict, sinceMs: first * MINUTE_MS, details }
   },
-  opened: (name, { failed, attempts, pending }) =>
-    `${grouped(failed)} of ${grouped(attempts)} attempts to deliver to the destination "${name}" failed in the last ${PERIOD_MINUTES} minutes. ${retriedText(pending)}`,
+  opened: (name, { failed, attempts, pending, ...expiry }) =>
+    `${grouped(failed)} of ${grouped(attempts)} attempts to deliver to the destination "${name}" failed in the last ${PERIOD_MINUTES} minutes. ${retriedText(pending, expiry)}`,
   closed: (name, { pending }) => `Most attempts to deliver to the destination "${name}" succeed again; ${pendingText(pending)}`,
   link: (id) => `/destinations/${id}`,
 })

@@ -2,6 +2,9 @@
 
 import {
   type DestinationMinute,
+  type Details,
+  expiryDetails,
+  expiryText,
   grouped,
   KEEP,
   MINUTE_MS,
@@ -27,6 +30,8 @@ export interface DestinationOutcomes {
   /** Why the last attempt failed, if this node made it: as a code, and as a sentence. */
   reason: string | null
   cause?: string | null
+  /** When the first pending delivery expires if no attempt succeeds; null if none was attempted, or nothing expires. */
+  nextExpiryAtMs?: number | null
 }
 
 /** Fewer failures than this may be one message with a problem of its own. */
@@ -54,9 +59,10 @@ export const destinationFailing = rule({
     failurePercent: numberSetting(50, 1, 100, 'A minute counts as failing if at least this percentage of its attempts failed.'),
   },
   judge(
-    { nowMs, minutes, isActive, pendingNow: pending, reason, cause = null }: DestinationOutcomes,
+    { nowMs, minutes, isActive, pendingNow: pending, reason, cause = null, nextExpiryAtMs = null }: DestinationOutcomes,
     { openAfterMinutes, closeAfterMinutes, failurePercent },
   ) {
+    const waiting = { pending, ...expiryDetails(nowMs, nextExpiryAtMs) }
     if (!isActive) return { verdict: 'close', sinceMs: nowMs, details: { failed: 0, delivered: 0, pending, reason: 'not_active' } }
     const isFailing = ({ delivered, failed }: DestinationMinute): boolean =>
       failed > 0 && failed * 100 >= failurePercent * (failed + delivered)
@@ -66,7 +72,7 @@ export const destinationFailing = rule({
     if (latest === undefined)
       return pending === 0
         ? { verdict: 'close', sinceMs: nowMs, details: { failed: 0, delivered: 0, pending, reason: 'nothing_pending' } }
-        : { ...KEEP, details: { pending } }
+        : { ...KEEP, details: waiting }
     const state = isFailing(latest[1])
     const end = counted.findIndex(([, minute]) => isFailing(minute) !== state)
     const run = end === -1 ? counted : counted.slice(0, end)
@@ -78,21 +84,21 @@ export const destinationFailing = rule({
     }
     const first = (run.at(-1) as (typeof run)[number])[0]
     const ageMinutes = minuteOf(nowMs) - first
-    const details = { ...sum, pending, reason: state ? reason : null, ...(state && cause !== null ? { cause } : {}) }
+    const details = { ...sum, ...waiting, reason: state ? reason : null, ...(state && cause !== null ? { cause } : {}) }
     const sinceMs = first * MINUTE_MS
     if (state) {
       const isMeant = sum.failed >= LEAST_FAILURES
       const isOpen = isMeant && ageMinutes >= openAfterMinutes
-      return { verdict: isOpen ? 'open' : 'keep', sinceMs, details: isMeant ? details : { pending }, isStarting: isMeant && !isOpen }
+      return { verdict: isOpen ? 'open' : 'keep', sinceMs, details: isMeant ? details : waiting, isStarting: isMeant && !isOpen }
     }
     if (ageMinutes >= closeAfterMinutes) return { verdict: 'close', sinceMs, details: { pending, reason: null } }
     // Until the incident is closed, its message keeps the counts of the attempts that failed.
-    return { verdict: 'keep', sinceMs, details: { pending } }
+    return { verdict: 'keep', sinceMs, details: waiting }
   },
   // The cause is shown beside the message, and alerts repeat it, so the code is only needed without it.
-  opened: (name, { failed, delivered, pending, reason, cause, failedPermanently, forMs }) =>
+  opened: (name, { failed, delivered, pending, reason, cause, failedPermanently, forMs, ...expiry }) =>
     `The destination "${name}" has been failing for ${span(forMs)}: ${grouped(failed)} of ${grouped(Number(failed) + Number(delivered))} delivery attempts failed` +
-    `${reason == null || cause != null ? '' : `, the last one with ${String(reason)}`}. ${fateText(pending, failedPermanently)}`,
+    `${reason == null || cause != null ? '' : `, the last one with ${String(reason)}`}. ${fateText(pending, failedPermanently, expiry)}`,
   closed: (name, { forMs, pending, reason, failedPermanently }) => {
     const before =
       `It had been failing for ${span(forMs)}.` +
@@ -105,9 +111,9 @@ export const destinationFailing = rule({
 })
 
 /** What becomes of the deliveries whose attempts failed. Incidents of earlier versions do not have the number of those that failed permanently. */
-function fateText(pending: unknown, failedPermanently: unknown): string {
+function fateText(pending: unknown, failedPermanently: unknown, expiry: Details): string {
   const permanent = Number(failedPermanently ?? 0)
-  if (permanent === 0) return retriedText(pending)
+  if (permanent === 0) return retriedText(pending, expiry)
   const lost = `${many(permanent, 'delivery', 'deliveries')} failed permanently and will not be retried: correct the cause, and replay ${permanent === 1 ? 'it' : 'them'}.`
-  return Number(pending) === 0 ? lost : `${lost} Other failed attempts are retried; ${pendingText(pending)}`
+  return Number(pending) === 0 ? lost : `${lost} Other failed attempts are retried; ${pendingText(pending)}${expiryText(expiry)}`
 }

@@ -1,6 +1,7 @@
 // What a rule is: a pure function of what was observed over time, which says whether an incident about its subject should be opened or closed.
 // A rule keeps nothing between two calls, so a node that starts or takes over notices what the node before it would have noticed.
 
+import { isoTime } from '@switchyard/protocol'
 import type { RuleId, Severity } from '../../api/alert-rule-ids.ts'
 import { countOf, rejectedByCode, type StatCounts } from '../../store/port/stat-counts.ts'
 
@@ -163,8 +164,21 @@ export function pendingText(pending: unknown): string {
 }
 
 /** What becomes of what failed: of attempts that are not repeated, nothing is pending. */
-export function retriedText(pending: unknown): string {
-  return Number(pending) === 0 ? 'No delivery is pending.' : `Failed attempts are retried; ${pendingText(pending)}`
+export function retriedText(pending: unknown, expiry: Details = {}): string {
+  return Number(pending) === 0 ? 'No delivery is pending.' : `Failed attempts are retried; ${pendingText(pending)}${expiryText(expiry)}`
+}
+
+/** In the details of incidents about deliveries that are pending. */
+export function expiryDetails(nowMs: number, nextExpiryAtMs: number | null): Details {
+  if (nextExpiryAtMs === null) return { nextExpiryAt: null, expiresInMs: null }
+  return { nextExpiryAt: isoTime(nextExpiryAtMs), expiresInMs: Math.max(0, nextExpiryAtMs - nowMs) }
+}
+
+/** ` The first one expires in 4 hours (2026-11-18 14:10 UTC).` Empty if nothing expires, or if that is not known. */
+export function expiryText({ nextExpiryAt, expiresInMs }: Details): string {
+  if (typeof nextExpiryAt !== 'string' || typeof expiresInMs !== 'number') return ''
+  if (expiresInMs === 0) return ' The first one expires if its next attempt fails.'
+  return ` The first one expires in ${span(expiresInMs)} (${nextExpiryAt.slice(0, 16).replace('T', ' ')} UTC).`
 }
 
 export function grouped(count: unknown): string {

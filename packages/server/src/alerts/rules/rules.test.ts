@@ -18,6 +18,10 @@ import { RULES } from './rules.ts'
 const NOW_MS = 30_000_000 * MINUTE_MS
 const NOW = 30_000_000
 
+function dayAndTime(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ')
+}
+
 function verdictOf<Observed>(rule: Rule<Observed>, observed: Observed): string {
   const values = Object.fromEntries(Object.entries(rule.settings).map(([name, { fallback }]) => [name, fallback]))
   return rule.judge(observed, values).verdict
@@ -87,6 +91,17 @@ suite('destination failing', () => {
     assert.equal(text(1, 0), lost)
     assert.equal(text(1, 3), `${lost} Other failed attempts are retried; 3 deliveries are pending.`)
     assert.equal(text(0, 3), retriedText(3))
+  })
+
+  test('it says when the first pending delivery expires', () => {
+    const observed = { nowMs: NOW_MS, minutes: minutesOf(bad), isActive: true, pendingNow: 2, reason: null }
+    const textAt = (nextExpiryAtMs: number | null) => {
+      const { details } = destinationFailing.judge({ ...observed, nextExpiryAtMs }, { openAfterMinutes: 5, failurePercent: 50 })
+      return destinationFailing.opened('CRM', details).split('are pending.')[1]
+    }
+    assert.equal(textAt(NOW_MS + 23 * HOUR_MS), ` The first one expires in 23 hours (${dayAndTime(NOW_MS + 23 * HOUR_MS)} UTC).`)
+    assert.equal(textAt(NOW_MS - 1), ' The first one expires if its next attempt fails.')
+    assert.equal(textAt(null), '')
   })
 
   test('pending deliveries can be retried, if there are any', () => {

@@ -42,7 +42,8 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
         out.json(delivery)
         return EXIT.ok
       }
-      const { id, messageId, destinationId, reason, lastReason, replay, nextAttemptAt, settledAt, traceId, attempts, request } = delivery
+      const { id, messageId, destinationId, reason, lastReason, replay, nextAttemptAt, expiresAt, settledAt, traceId, attempts, request } =
+        delivery
       showFacts(out, [
         ['id', id],
         ['state', state(call, delivery['state'])],
@@ -51,6 +52,7 @@ export const DELIVERY_COMMANDS: readonly Command[] = [
         ['destination', destinationId],
         ['replay', replay],
         ['next attempt', nextAttemptAt === null ? undefined : time(nextAttemptAt)],
+        ['expires', expiresAt == null ? undefined : time(expiresAt)],
         ['settled', settledAt === null ? undefined : time(settledAt)],
         ['trace', traceId ?? undefined],
       ])

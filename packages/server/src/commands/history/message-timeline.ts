@@ -64,7 +64,8 @@ export function createTimelineFeed(out: Output, write: (line: string) => void): 
   const written = new Set<string>()
   return {
     // `story` is the API's name of the timeline.
-    show({ story }) {
+    show({ story, deliveries }) {
+      const expiries = new Map(((deliveries ?? []) as JsonObject[]).map(({ id, expiresAt }) => [id, expiresAt ?? null]))
       for (const { at, what, sentence, deliveryId, reason, attemptNumber } of (story ?? []) as unknown as TimelineEntry[]) {
         // The due time of an attempt is estimated again at each reading, so it does not make a new entry.
         const key = what === 'waiting' ? `${deliveryId} ${attemptNumber} ${reason}` : `${at} ${deliveryId} ${sentence}`
@@ -72,8 +73,10 @@ export function createTimelineFeed(out: Output, write: (line: string) => void): 
         written.add(key)
         const style = STYLES[what]
         const word = what.padEnd(9)
+        const expiresAt = what === 'waiting' ? (expiries.get(deliveryId) ?? null) : null
+        const expiry = expiresAt === null ? '' : ` It expires at ${time(expiresAt)} if no attempt succeeds by then.`
         // An entry without a time describes the current state.
-        write(`${(at === null ? '' : time(at)).padEnd(24)}  ${style === undefined ? word : out.paint(style, word)}  ${sentence}`)
+        write(`${(at === null ? '' : time(at)).padEnd(24)}  ${style === undefined ? word : out.paint(style, word)}  ${sentence}${expiry}`)
       }
     },
   }

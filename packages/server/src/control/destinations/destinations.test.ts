@@ -4,6 +4,7 @@ import test from 'node:test'
 import { generateSecret } from '@switchyard/webhook'
 import type { DestinationHealth, TestAttempt } from '../../delivery/delivery.ts'
 import { asWebhook } from '../../destinations/fixtures/webhook.ts'
+import { claimOne, settle } from '../../store/conformance/fixtures.ts'
 import { accept, STILL, startControl } from '../fixtures/start-control.ts'
 import type { ControlDelivery } from '../routes/route.ts'
 
@@ -335,6 +336,7 @@ test('health combines the state of delivery with the counts of the store', async
     pending: 0,
     oldestPendingAt: null,
     nextAttemptAt: null,
+    nextExpiryAt: null,
     failure: null,
     mostFrequentFailure: null,
     ledger: { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 },
@@ -371,16 +373,37 @@ test('health combines the state of delivery with the counts of the store', async
     { url: urls[1], ...recent },
   ])
 
+  // Nothing expires before it was attempted, and while the destination is held or paused.
+  assert.equal(body.nextExpiryAt, null)
+  const firstAttemptAtMs = deps.clock.scheduleMs()
+  await settle(store, await claimOne(store, destination.id), 'retry', { firstAttemptAtMs, dueAtMs: firstAttemptAtMs + 60_000 })
+  const expiries = async () => {
+    const { data } = (await call('GET', `/api/deliveries?destinationId=${destination.id}`)).body
+    return [
+      (await call('GET', path)).body.nextExpiryAt,
+      data[0].expiresAt,
+      (await call('GET', `/api/deliveries/${data[0].id}`)).body.expiresAt,
+    ]
+  }
+  assert.deepEqual(await expiries(), [null, null, null])
+  health = { ...health, held: null }
+  for (const expiresAt of await expiries())
+    assert.ok(Math.abs(Date.parse(expiresAt) - Date.now() - destination.retryWindowMs) < 15_000, expiresAt)
+  await call('PATCH', `/api/destinations/${destination.id}`, { paused: true })
+  assert.deepEqual(await expiries(), [null, null, null])
+  await call('PATCH', `/api/destinations/${destination.id}`, { paused: false })
+
   // The same for all destinations in one response, including one without any deliveries.
   const { body: other } = await call('POST', '/api/destinations', HOOK)
   const all = (await call('GET', '/api/destinations/health')).body
   const { ledger: _, urls: __, content: ___, ...standing } = (await call('GET', path)).body
   const found = all.data.find(({ destinationId }: { destinationId: string }) => destinationId === destination.id)
   // Schedule times are converted to wall time.
-  const still = ({ openSince, nextAttemptAt, ...rest }: Record<string, string>) => ({
+  const still = ({ openSince, nextAttemptAt, nextExpiryAt, ...rest }: Record<string, string>) => ({
     ...rest,
     isOpen: openSince !== null,
     isDue: nextAttemptAt !== null,
+    expires: nextExpiryAt !== null,
   })
   assert.deepEqual(still(found), still({ destinationId: destination.id, ...standing }))
   assert.deepEqual(

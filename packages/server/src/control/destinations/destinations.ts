@@ -33,6 +33,7 @@ import {
 } from '../../store/store.ts'
 import type { Clock } from '../../timing/clock.ts'
 import { ATTEMPT_FIELDS, attemptView } from '../history/attempt-view.ts'
+import { expiryOf } from '../history/expiry.ts'
 import { emptyLedger, LEDGER_FIELDS } from '../history/ledger.ts'
 import { NOT_AS_SENT, replaceSignatures, urlFor, wasAnswered } from '../history/redaction.ts'
 import { audited, recordAction } from '../routes/audit-entries.ts'
@@ -130,6 +131,12 @@ const STATUS_FIELDS = {
   pending: integer({ description: 'The number of pending deliveries.' }),
   oldestPendingAt: nullable(time({ description: 'When the oldest pending delivery was accepted; null if none is pending.' })),
   nextAttemptAt: nullable(time({ description: 'Earliest next attempt across all nodes; null if none is scheduled.' })),
+  nextExpiryAt: nullable(
+    time({
+      description:
+        'When the first pending delivery expires if no attempt succeeds by then: at the end of the retry window, which begins with the first attempt of a delivery. Null if no pending delivery was attempted yet, and while the destination is paused, disabled or held, because nothing expires then.',
+    }),
+  ),
 }
 const ALL_HEALTH = object({
   data: array(object({ destinationId: string(), ...STATUS_FIELDS })),
@@ -244,7 +251,8 @@ function find({ store }: ControlParts, id: string | undefined): Destination {
   return found({ notFound: 'destination_not_found' }, store.configuration().destinations.get(id ?? ''))
 }
 
-function allHealthRoute({ store, clock, delivery }: ControlParts): Route {
+function allHealthRoute(parts: ControlParts): Route {
+  const { store, clock, delivery } = parts
   return route('GET', '/destinations/health', {
     summary: 'Retrieve the health of all destinations',
     description: 'Destinations that also serve sources outside of your access are left out.',
@@ -253,12 +261,14 @@ function allHealthRoute({ store, clock, delivery }: ControlParts): Route {
     async handle({ isWhole }) {
       const [rows, waiting] = await Promise.all([store.books.ledger(), store.books.oldestPending()])
       const pending = new Map(rows.map((row) => [row.destinationId, row.pending]))
-      const oldest = new Map(waiting.map(({ destinationId, atMs }) => [destinationId, atMs]))
+      const oldest = new Map(waiting.map((each) => [each.destinationId, each]))
+      const expires = expiryOf(parts)
       const known = [...store.configuration().destinations.keys()].filter(isWhole)
       const data = known.map((destinationId) => {
         const health = delivery.health(destinationId) ?? NO_HEALTH
-        const status = statusView(clock, health, pending.get(destinationId) ?? 0, oldest.get(destinationId) ?? null)
-        return Object.assign({ destinationId }, status)
+        const waiting = oldest.get(destinationId)
+        const nextExpiryAt = expires(destinationId, waiting?.firstAttemptAtMs ?? null)
+        return { destinationId, ...statusView(clock, health, pending.get(destinationId) ?? 0, waiting?.atMs ?? null), nextExpiryAt }
       })
       return { data, next: null }
     },
@@ -345,11 +355,12 @@ function healthRoute(parts: ControlParts): Route {
     async handle({ params, roleOn }) {
       const destination = find(parts, params['id'])
       const { id } = destination
-      const [rows, oldestMs] = await Promise.all([store.books.ledger(), store.books.oldestPendingAtMs(id)])
+      const [rows, oldest] = await Promise.all([store.books.ledger(), store.books.oldestPendingOf(id)])
       const { destinationId: _, ...ledger } = rows.find((row) => row.destinationId === id) ?? emptyLedger(id)
       const health = delivery.health(id) ?? NO_HEALTH
       return {
-        ...statusView(clock, health, ledger.pending, oldestMs),
+        ...statusView(clock, health, ledger.pending, oldest?.atMs ?? null),
+        nextExpiryAt: expiryOf(parts)(id, oldest?.firstAttemptAtMs ?? null),
         ledger,
         content: await contentHealth(store, destination),
         urls: kindOf(destination)

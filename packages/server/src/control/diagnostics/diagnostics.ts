@@ -126,7 +126,7 @@ async function destinationChecks({
   return async (destination) => {
     const { id, enabled, timeoutMs } = destination
     const pending = ledger.find((row) => row.destinationId === id)?.pending ?? 0
-    const oldestAtMs = pending === 0 ? null : await store.books.oldestPendingAtMs(id)
+    const oldestAtMs = pending === 0 ? null : ((await store.books.oldestPendingOf(id))?.atMs ?? null)
     const health = await timed(
       'destination',
       () => checkDestination(destination, delivery.health(id), pending, oldestAtMs, clock.wallMs()),

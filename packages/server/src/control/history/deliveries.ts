@@ -27,6 +27,7 @@ import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { dueTime } from '../routes/times.ts'
 import { ATTEMPT_FIELDS, attemptView } from './attempt-view.ts'
+import { expiryOf } from './expiry.ts'
 import { reasonSentence } from './reasons.ts'
 import {
   ADDED_WHEN_SENT,
@@ -121,6 +122,12 @@ export const DELIVERY_FIELDS = {
     }),
   ),
   nextAttemptAt: nullable(time({ description: 'When the next attempt is due; null if it is due now or the delivery is not pending.' })),
+  expiresAt: nullable(
+    time({
+      description:
+        'When a pending delivery expires if no attempt succeeds by then: at the end of the retry window, which begins with the first attempt. Null if there was no attempt yet, if the delivery is not pending, and while the destination is paused, disabled or held, because nothing expires then.',
+    }),
+  ),
   settledAt: nullable(time({ description: 'When the delivery reached its final state; null while it is pending.' })),
 }
 export const ATTEMPTS = array(object({ attempt: integer(), ...ATTEMPT_FIELDS }))
@@ -197,7 +204,8 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
         const { destinationId, state, reason, userId, event, from: fromMs, to: toMs } = query
         const filter = { destinationId, state, reason, userId, event, fromMs, toMs }
         const page = await store.history.deliveries(filter, pageRequest('deliveries', query))
-        return pageAnswer('deliveries', page, (row) => deliveryView(clock, row))
+        const expires = expiryOf(parts)
+        return pageAnswer('deliveries', page, (row) => deliveryView(clock, row, expires))
       },
     }),
     route('GET', '/deliveries/causes', {
@@ -222,7 +230,7 @@ export function deliveryRoutes(parts: ControlParts): Route[] {
         if (detail === undefined) throw new ApiError('delivery_not_found')
         const role = roleOn(detail.destinationId)
         return {
-          ...deliveryView(clock, detail),
+          ...deliveryView(clock, detail, expiryOf(parts)),
           deadLetterWithheld: detail.withheldFrom === null ? null : { destinationId: detail.withheldFrom, reason: 'about_destination' },
           attempts: attemptsView(detail, role, store.configuration().destinations.get(detail.destinationId)),
           traceId: traceIdOf(detail.content?.trace ?? null),
@@ -370,14 +378,15 @@ function causeView(cause: FailureCause) {
   return { ...cause, status: statusOfReason(reason), sentence: reasonSentence(reason), partial: isPartial }
 }
 
-export function deliveryView(clock: Clock, row: DeliveryRow) {
-  const { segment, index, state, attempts, atMs } = row
+export function deliveryView(clock: Clock, row: DeliveryRow, expires: ReturnType<typeof expiryOf>) {
+  const { segment, index, state, attempts, atMs, destinationId, firstAttemptAtMs } = row
   const pending = state === 'pending'
   return {
     ...row,
     storedMessageId: `${segment}-${index}`,
     attemptCount: attempts,
     nextAttemptAt: pending && atMs !== null ? dueTime(clock, atMs) : null,
+    expiresAt: pending ? expires(destinationId, firstAttemptAtMs) : null,
     settledAt: pending ? null : atMs,
   }
 }

@@ -12,6 +12,7 @@ import { listAnswer, listQuery, pageAnswer, pageRequest } from '../routes/query.
 import { type ControlParts, type Route, route } from '../routes/route.ts'
 import { dueMs } from '../routes/times.ts'
 import { ATTEMPTS, attemptsView, DELIVERY_FIELDS, deliveryView } from './deliveries.ts'
+import { expiryOf } from './expiry.ts'
 import { quoted, skipSentence, TIMELINE_KINDS, type TimelineContext, timelineOf } from './timeline.ts'
 
 const MESSAGE_FIELDS = {
@@ -164,6 +165,7 @@ export function messageRoutes(parts: ControlParts): Route[] {
         if (newest === undefined) throw await notFound(store, id)
         const { deliveries, expressions, ...rest } = await detailsOf(parts, newest)
         const { destinations } = store.configuration()
+        const expires = expiryOf(parts)
         return {
           ...messageView(newest, expressions),
           ...rest,
@@ -171,7 +173,7 @@ export function messageRoutes(parts: ControlParts): Route[] {
           deliveries: deliveries.map((detail) => {
             const destination = destinations.get(detail.destinationId)
             const attempts = attemptsView(detail, roleOn(detail.destinationId), destination)
-            return Object.assign(deliveryView(clock, detail), { destinationName: destination?.name ?? null, attempts })
+            return Object.assign(deliveryView(clock, detail, expires), { destinationName: destination?.name ?? null, attempts })
           }),
           others: await Promise.all(older.map((trail) => otherView(parts, trail))),
         }

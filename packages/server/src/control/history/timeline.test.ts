@@ -93,6 +93,7 @@ function delivery(about: Partial<DeliveryDetail> = {}): DeliveryDetail {
     replayJobId: null,
     replayedBy: null,
     atMs: null,
+    firstAttemptAtMs: null,
     content: null,
     history: [],
     owedAtMs: NOW,

@@ -35,9 +35,9 @@ export function limitedBooks(store: Store, scope: Scope): BooksStore {
   return {
     ledger: async () => ofWhole(await books.ledger()),
     recount: async () => ofWhole(await books.recount()),
-    async oldestPendingAtMs(destinationId) {
+    async oldestPendingOf(destinationId) {
       rejectShared(destinationId)
-      return isWhole(destinationId) ? books.oldestPendingAtMs(destinationId) : null
+      return isWhole(destinationId) ? books.oldestPendingOf(destinationId) : undefined
     },
     oldestPending: async () => ofWhole(await books.oldestPending()),
     inspect: unreachable('the inspection of the store'),

@@ -10,7 +10,7 @@ export interface BookRows {
   /** Has a row for each destination that ever had a delivery. */
   ledger(): Awaitable<readonly LedgerRow[]>
   recount(): Awaitable<readonly LedgerRow[]>
-  /** When the oldest pending delivery was created, for those of these destinations that have one. */
+  /** When the oldest pending delivery was created, and when the first attempt was made, for those of these destinations that have one. */
   oldestOf(destinationIds: readonly string[]): Awaitable<readonly OldestPending[]>
   /** The most recent rejection first. */
   rejections(): Awaitable<RejectionRow[]>

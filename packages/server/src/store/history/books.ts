@@ -17,7 +17,7 @@ export function booksOf(rows: BookRows): Omit<BooksStore, 'inspect' | 'addStats'
   return {
     ledger: async () => withAll(await rows.ledger()),
     recount: async () => withAll(await rows.recount()),
-    oldestPendingAtMs: async (destinationId) => (await rows.oldestOf([destinationId]))[0]?.atMs ?? null,
+    oldestPendingOf: async (destinationId) => (await rows.oldestOf([destinationId]))[0],
     oldestPending: async () => {
       const owed = (await rows.ledger()).filter(({ pending }) => pending > 0)
       return [...(await rows.oldestOf(owed.map(({ destinationId }) => destinationId)))]

@@ -129,7 +129,7 @@ function pending<Id extends RowId>(
     start,
     steps: withFacts(),
     placeOf: ({ place }) => place,
-    deliveriesOf: ({ destination: to, attempts, replay, dueAtMs, parts, facts }) =>
+    deliveriesOf: ({ destination: to, attempts, replay, dueAtMs, firstAttemptAtMs, parts, facts }) =>
       parts.flatMap(([origin, segment, stored, keys]) => {
         const about = facts.get(segment)
         // Without the segment, or if it is outside of the time range, the number of its messages is not known.
@@ -139,7 +139,8 @@ function pending<Id extends RowId>(
         const isLater = replay || (about !== undefined && createdMs - about.receivedAtMs > order.skewMs)
         if (!isWithin(order, isLater ? createdMs : (about?.receivedAtMs ?? createdMs), filter)) return []
         const atMs = attempts > 0 ? dueAtMs || null : null
-        const delivery = { origin, segment, destination: to, state: 'pending', reason: null, attempts, replay, atMs } as const
+        const pending = { state: 'pending', reason: null, attempts, replay, atMs, firstAttemptAtMs } as const
+        const delivery = { origin, segment, destination: to, ...pending }
         const indexes = owedIndexes(stored, about?.count ?? 0, about?.absent ?? null)
         if (keys === undefined || stored === 0) return indexes.map((index) => Object.assign({ index }, delivery))
         return indexes.map((index) => Object.assign({ index, key: keys[stored.indexOf(index)] }, delivery))
@@ -237,6 +238,7 @@ async function described<Id extends RowId>(rows: DeliveryRows<Id>, found: readon
         attempts,
         replay,
         atMs,
+        firstAttemptAtMs: delivery.firstAttemptAtMs ?? null,
         replayOf,
         replayJobId,
         replayedBy,

@@ -40,6 +40,7 @@ export async function readDelivery<Id extends RowId>(
   const idOf = await rows.destinationIds([destination])
   const waiting = final === undefined && last === undefined && !replay ? [{ ...delivery, attempts: 0 }] : []
   const [waitingFor = null] = await waitsOf(rows, waiting, () => content)
+  const retry = final === undefined ? await retryOf(rows, delivery) : undefined
   const [{ replayedAtMs, resumed, ...links }] = (await rows.replayLinks([delivery])) as [ReplayLinks]
   return {
     id: `${origin}-${index}`,
@@ -54,7 +55,9 @@ export async function readDelivery<Id extends RowId>(
     waitingFor,
     attempts: last?.attempt ?? 0,
     replay,
-    atMs: final ? final.atMs : await dueAtMs(rows, delivery),
+    // 0: somebody wants it to be attempted at once.
+    atMs: final ? final.atMs : retry?.dueAtMs || null,
+    firstAttemptAtMs: retry?.firstAttemptAtMs ?? null,
     content: content.items[index] == null ? null : withOnly(content, last?.indexes ?? [index]),
     history,
     orderPlace: replayedAtMs === null ? 'accepted' : isTrue(resumed) ? 'resumed' : 'outside',
@@ -66,17 +69,10 @@ export async function readDelivery<Id extends RowId>(
   }
 }
 
-/** When the next attempt of a pending delivery is due. Null if it is due at once, or was not found within the maximum number of rows. */
-async function dueAtMs<Id extends RowId>(
-  rows: DeliveryRows<Id>,
-  { destination, origin, index }: ResolvedDelivery<Id>,
-): Promise<number | null> {
+/** The shipment of a delivery that waits for a retry. Undefined if it was never attempted, or was not found within the maximum number of rows. */
+async function retryOf<Id extends RowId>(rows: DeliveryRows<Id>, { destination, origin, index }: ResolvedDelivery<Id>) {
   const retries = await rows.retriesOf(destination, origin)
-  const retry = retries.find(({ parts }) =>
-    parts.some(([from, , indexes]) => from === origin && (indexes === 0 || indexes.includes(index))),
-  )
-  // 0: somebody wants it to be attempted at once.
-  return retry?.dueAtMs || null
+  return retries.find(({ parts }) => parts.some(([from, , indexes]) => from === origin && (indexes === 0 || indexes.includes(index))))
 }
 
 async function gatheredIn<Id extends RowId>(

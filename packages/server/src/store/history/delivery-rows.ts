@@ -18,12 +18,16 @@ export interface PendingRow<Id extends RowId> {
   attempts: number
   replay: boolean
   dueAtMs: number
+  firstAttemptAtMs: number | null
   parts: readonly StoredPart<Id>[]
 }
 
 /** A delivery with the state from its row. */
 export type FoundDelivery<Id extends RowId> = ResolvedDelivery<Id> &
-  Pick<DeliveryRow, 'state' | 'reason' | 'attempts' | 'replay' | 'atMs'> & { key?: OrderKey | undefined }
+  Pick<DeliveryRow, 'state' | 'reason' | 'attempts' | 'replay' | 'atMs'> & {
+    key?: OrderKey | undefined
+    firstAttemptAtMs?: number | null
+  }
 
 /** A delivery that did not end as delivered. */
 export interface FailureRow<Id extends RowId> extends FoundDelivery<Id> {
@@ -70,7 +74,7 @@ export interface DeliveryRows<Id extends RowId> extends SegmentRows<Id>, OriginR
   /** In the order in which the attempts were made. */
   attemptsAt(origin: Id): Awaitable<readonly { at: number; attempt: number; doc: string }[]>
   /** Retries whose parts may contain the origin, ordered by due time. Looks at the first ROWS_PER_PAGE retries of the destination. */
-  retriesOf(destination: Id, origin: Id): Awaitable<readonly { dueAtMs: number; parts: readonly StoredPart<Id>[] }[]>
+  retriesOf(destination: Id, origin: Id): Awaitable<readonly Pick<PendingRow<Id>, 'dueAtMs' | 'firstAttemptAtMs' | 'parts'>[]>
   /** Those of the keys of an ordered destination that wait or are held. */
   keysAmong(destination: Id, keys: readonly OrderKey[]): Awaitable<readonly KeyRow<Id>[]>
   /** The parts of what waits behind the head of the key, if they may contain the origin. Looks at the first ROWS_PER_PAGE rows of the key. */

@@ -37,6 +37,8 @@ export type QuarantinedCount = Pick<SourceCounts, 'sourceId' | 'quarantined'>
 export interface OldestPending {
   destinationId: string
   atMs: number
+  /** When the first attempt for any of the pending deliveries was made, in schedule time; null if none was attempted. With it, the first retry window began. */
+  firstAttemptAtMs: number | null
 }
 
 export type StatKind = 'source' | 'destination' | 'all'
@@ -87,7 +89,8 @@ export interface BooksStore {
   ledger(): Promise<LedgerRow[]>
   /** The same counts, computed from the rows. */
   recount(): Promise<LedgerRow[]>
-  oldestPendingAtMs(destinationId: string): Promise<number | null>
+  /** Undefined if no delivery is pending. */
+  oldestPendingOf(destinationId: string): Promise<OldestPending | undefined>
   /** The same for every destination that has pending deliveries, in one query. */
   oldestPending(): Promise<OldestPending[]>
   /** Reads the whole store without blocking other work. Returns undefined if it is not complete by the deadline. */

@@ -240,16 +240,52 @@ export function delivering({ store, reopen }: StoreFixture): void {
 
   test('the age of the oldest pending delivery counts from when its message was accepted', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
-    assert.equal(await store().books.oldestPendingAtMs(destinationId), null)
-    assert.equal(await store().books.oldestPendingAtMs('dst_unknown'), null)
+    const oldestAtMs = async () => (await store().books.oldestPendingOf(destinationId))?.atMs
+    assert.equal(await store().books.oldestPendingOf(destinationId), undefined)
+    assert.equal(await store().books.oldestPendingOf('dst_unknown'), undefined)
     const before = Date.now()
     await accept(store(), sourceId, [track('a')], [destinationId])
-    const oldest = await store().books.oldestPendingAtMs(destinationId)
+    const oldest = await oldestAtMs()
     // The clock of a database server is known only to within one round trip.
-    assert.ok(oldest !== null && Math.abs(oldest - before) < 5_000, `${before} and ${oldest}`)
+    assert.ok(oldest !== undefined && Math.abs(oldest - before) < 5_000, `${before} and ${oldest}`)
     await settle(store(), await claimOne(store(), destinationId), 'retry')
     await quietMoment()
     await accept(store(), sourceId, [track('b')], [destinationId])
-    assert.equal(await store().books.oldestPendingAtMs(destinationId), oldest)
+    assert.equal(await oldestAtMs(), oldest)
+  })
+
+  test('the first attempt of what is pending is known: with it, the retry window began', async () => {
+    const { sourceId, destinationId } = await newSourceAndDestination(store())
+    const firstAttempt = async () => {
+      const of = await store().books.oldestPendingOf(destinationId)
+      const all = (await store().books.oldestPending()).find((each) => each.destinationId === destinationId)
+      assert.deepEqual(all, of)
+      return of?.firstAttemptAtMs
+    }
+    const retried = async (messageId: string, firstAttemptAtMs: number): Promise<void> => {
+      await accept(store(), sourceId, [track(messageId)], [destinationId])
+      await settle(store(), await claimOne(store(), destinationId), 'retry', { firstAttemptAtMs, dueAtMs: NOW_MS + 60_000 })
+    }
+    await accept(store(), sourceId, [track('w-never')], [destinationId])
+    assert.equal(await firstAttempt(), null)
+    await settle(store(), await claimOne(store(), destinationId), 'delivered')
+    await retried('w-2', NOW_MS - 2_000)
+    await retried('w-1', NOW_MS - 9_000)
+    await accept(store(), sourceId, [track('w-3')], [destinationId])
+    assert.equal(await firstAttempt(), NOW_MS - 9_000)
+    const { data } = await store().history.deliveries({ destinationId, state: 'pending' }, { limit: 10, cursor: null })
+    const times = data.map(({ messageId, firstAttemptAtMs }) => [messageId, firstAttemptAtMs])
+    assert.deepEqual(
+      new Map(times as [string, number | null][]),
+      new Map([
+        ['w-1', NOW_MS - 9_000],
+        ['w-2', NOW_MS - 2_000],
+        ['w-3', null],
+      ] as [string, number | null][]),
+    )
+    for (const { id, firstAttemptAtMs } of data) assert.equal((await store().history.delivery(id))?.firstAttemptAtMs, firstAttemptAtMs)
+    await settle(store(), await claimOne(store(), destinationId), 'delivered')
+    const [delivered] = (await store().history.deliveries({ destinationId, state: 'delivered' }, { limit: 1, cursor: null })).data
+    assert.equal(delivered?.firstAttemptAtMs, null)
   })
 }

@@ -4,6 +4,7 @@
 import { createSerialQueue } from '../../../timing/serial-queue.ts'
 import type { StoredPart } from '../../encoding/stored-parts.ts'
 import { type BookRows, readRejections } from '../../history/book-rows.ts'
+import type { OldestPending } from '../../store.ts'
 import type { StoreContext } from '../cluster/store-context.ts'
 import { type Ask, rowsOf, withIndexScansOnly } from '../session/database.ts'
 import { writeText } from '../session/text-columns.ts'
@@ -39,8 +40,8 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
       if (nums.size === 0) return []
       const oldest = await withIndexScansOnly(database, (ask) => oldestByNum(ask, [...nums.values()]))
       return [...nums].flatMap(([destinationId, num]) => {
-        const atMs = oldest.get(num)
-        return atMs === undefined ? [] : [{ destinationId, atMs }]
+        const found = oldest.get(num)
+        return found === undefined ? [] : [{ destinationId, ...found }]
       })
     },
     rejections: () => readRejections(sqlOf(database.ask)),
@@ -59,28 +60,36 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
   }
 }
 
-/** Returns when the oldest pending delivery of each destination was created. Destinations without pending deliveries are left out. */
-async function oldestByNum(ask: Ask, destinations: readonly string[]): Promise<Map<string, number>> {
+type Oldest = Omit<OldestPending, 'destinationId'>
+
+/** Returns when the oldest pending delivery of each destination was created, and the first attempt. Destinations without pending deliveries are left out. */
+async function oldestByNum(ask: Ask, destinations: readonly string[]): Promise<Map<string, Oldest>> {
   const oldest = (holder: string): string =>
-    `(SELECT parts FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt = 0 ORDER BY s.id LIMIT 1)
+    `(SELECT parts, first_attempt FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt = 0 ORDER BY s.id LIMIT 1)
      UNION ALL
-     (SELECT parts FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt > 0 ORDER BY s.first_attempt LIMIT 1)
+     (SELECT parts, first_attempt FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt > 0 ORDER BY s.first_attempt LIMIT 1)
      UNION ALL
-     (SELECT parts FROM shipments s WHERE s.holder < 1 AND s.destination = d.num AND attempt < 0 ORDER BY s.id LIMIT 1)`
-  const { rows } = await ask<{ destination: string; parts: string }>(
-    `SELECT d.num AS destination, o.parts FROM unnest($1::bigint[]) AS d(num) CROSS JOIN LATERAL (${oldest('holder = 0')}) o
+     (SELECT parts, first_attempt FROM shipments s WHERE s.holder < 1 AND s.destination = d.num AND attempt < 0 ORDER BY s.id LIMIT 1)
      UNION ALL
-     -- For held shipments, both of these for all destinations in one scan.
-     (SELECT DISTINCT ON (destination, sign(attempt)) destination, parts FROM shipments
+     (SELECT parts, first_attempt FROM shipments s WHERE s.holder < 1 AND s.destination = d.num AND attempt < -1 ORDER BY s.first_attempt LIMIT 1)`
+  const { rows } = await ask<{ destination: string; parts: string; first_attempt: number | null }>(
+    `SELECT d.num AS destination, o.parts, o.first_attempt FROM unnest($1::bigint[]) AS d(num) CROSS JOIN LATERAL (${oldest('holder = 0')}) o
+     UNION ALL
+     -- For held shipments, these for all destinations in one scan: -2 are heads of keys, which have been attempted.
+     (SELECT DISTINCT ON (destination, greatest(-2, least(attempt, 1))) destination, parts, first_attempt FROM shipments
       WHERE holder = ANY($2::bigint[]) AND destination = ANY($1::bigint[])
-      ORDER BY destination, sign(attempt), coalesce(first_attempt, 0), id)`,
+      ORDER BY destination, greatest(-2, least(attempt, 1)), coalesce(first_attempt, 0), id)`,
     [destinations, await holders(ask)],
   )
-  const times = new Map<string, number>()
-  for (const { destination, parts } of rows) {
-    for (const [origin] of JSON.parse(parts) as StoredPart<string>[]) {
-      times.set(destination, Math.min(times.get(destination) ?? Number.POSITIVE_INFINITY, msOfRowId(origin)))
-    }
+  const found = new Map<string, Oldest>()
+  for (const { destination, parts, first_attempt: firstAttempt } of rows) {
+    const created = (JSON.parse(parts) as StoredPart<string>[]).map(([origin]) => msOfRowId(origin))
+    const before = found.get(destination)
+    const attempted = [firstAttempt, before?.firstAttemptAtMs].filter((ms) => ms != null)
+    found.set(destination, {
+      atMs: Math.min(before?.atMs ?? Number.POSITIVE_INFINITY, ...created),
+      firstAttemptAtMs: attempted.length === 0 ? null : Math.min(...attempted),
+    })
   }
-  return times
+  return found
 }

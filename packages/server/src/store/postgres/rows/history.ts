@@ -98,15 +98,17 @@ export function deliveryRows(ask: Ask, lookups: SegmentLookups<string>, idMap: I
     origins: (wanted) => resolveOrigins(ask, wanted),
     async retriesOf(of, origin) {
       const some = (holder: string): string =>
-        `(SELECT due, parts FROM (SELECT due, id, parts FROM shipments WHERE ${holder} AND attempt > 0 AND destination = $1
+        `(SELECT due, first_attempt, parts FROM (SELECT due, id, first_attempt, parts FROM shipments WHERE ${holder} AND attempt > 0 AND destination = $1
           ORDER BY due, id LIMIT ${ROWS_PER_PAGE}) s WHERE strpos(s.parts, $2) > 0)`
-      const ordered = `(SELECT due, parts FROM generate_series(0, ${PARTITIONS - 1}) AS p (part) CROSS JOIN LATERAL (
-          SELECT s.due, s.parts FROM shipments s WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = $1 AND s.partition = p.part
+      const ordered = `(SELECT due, first_attempt, parts FROM generate_series(0, ${PARTITIONS - 1}) AS p (part) CROSS JOIN LATERAL (
+          SELECT s.due, s.first_attempt, s.parts FROM shipments s WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = $1 AND s.partition = p.part
           ORDER BY s.due, s.id LIMIT ${ROWS_PER_PAGE}) h WHERE strpos(h.parts, $2) > 0)`
-      const heldOrdered = `(SELECT due, parts FROM shipments WHERE holder = ANY($3::bigint[]) AND attempt < -1 AND destination = $1 AND strpos(parts, $2) > 0)`
+      const heldOrdered = `(SELECT due, first_attempt, parts FROM shipments WHERE holder = ANY($3::bigint[]) AND attempt < -1 AND destination = $1 AND strpos(parts, $2) > 0)`
       const sql = [some('holder = 0'), some('holder = ANY($3::bigint[])'), ordered, heldOrdered].join(' UNION ALL ')
-      const rows = await all<{ due: number; parts: string }>(sql, [of, origin, await holders(ask)])
-      return rows.map(({ due, parts }) => ({ dueAtMs: due, parts: JSON.parse(parts) as StoredPart<string>[] }))
+      const rows = await all<{ due: number; first_attempt: number | null; parts: string }>(sql, [of, origin, await holders(ask)])
+      return rows.map(({ due, first_attempt: firstAttemptAtMs, parts }) => {
+        return { dueAtMs: due, firstAttemptAtMs, parts: JSON.parse(parts) as StoredPart<string>[] }
+      })
     },
   })
 }

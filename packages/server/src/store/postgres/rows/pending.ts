@@ -70,6 +70,7 @@ function rowsOf(
         attempts: attemptsOf(row.attempt, row.first_attempt),
         replay: row.replay,
         dueAtMs: row.due,
+        firstAttemptAtMs: row.first_attempt,
         parts: JSON.parse(row.parts) as StoredPart<string>[],
       }))
     },

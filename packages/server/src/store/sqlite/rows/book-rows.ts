@@ -19,11 +19,15 @@ export function bookRows(rows: Rows): BookRows {
         'class = 3 AND first_attempt IS NOT NULL ORDER BY first_attempt',
       ]
       const oldest = (condition: string) =>
-        `SELECT parts FROM shipments WHERE destination = (SELECT num FROM destinations WHERE id = ?) AND ${condition} LIMIT 1`
+        `SELECT parts, first_attempt FROM shipments WHERE destination = (SELECT num FROM destinations WHERE id = ?) AND ${condition} LIMIT 1`
       return destinationIds.flatMap((destinationId) => {
-        const waiting = which.flatMap((condition) => rows.all<{ parts: string }>(oldest(condition), [destinationId]))
+        const waiting = which.flatMap((condition) =>
+          rows.all<{ parts: string; first_attempt: number | null }>(oldest(condition), [destinationId]),
+        )
         const origins = waiting.flatMap(({ parts }) => (JSON.parse(parts) as StoredPart<number>[]).map(([origin]) => origin))
-        return origins.length === 0 ? [] : [{ destinationId, atMs: msOfRowId(Math.min(...origins)) }]
+        const attempted = waiting.flatMap(({ first_attempt: firstAttempt }) => firstAttempt ?? [])
+        const firstAttemptAtMs = attempted.length === 0 ? null : Math.min(...attempted)
+        return origins.length === 0 ? [] : [{ destinationId, atMs: msOfRowId(Math.min(...origins)), firstAttemptAtMs }]
       })
     },
     rejections: () => readRejections(rows),

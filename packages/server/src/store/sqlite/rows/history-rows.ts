@@ -60,6 +60,7 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
               replay: row.replay === 1,
               // The other classes have none.
               dueAtMs: row.class === 1 || row.class === 3 ? row.due : 0,
+              firstAttemptAtMs: row.first_attempt,
               parts: JSON.parse(row.parts) as StoredPart<number>[],
             })),
         MAX_STEP_OF_PENDING,
@@ -98,13 +99,15 @@ export function deliveryRows(rows: Rows): DeliveryRows<number> {
     origins: (ids) => resolveOrigins(rows.database, ids),
     retriesOf: (destination, origin) =>
       rows
-        .all<{ due: number; parts: string }>(
-          `SELECT due, parts FROM (
-             SELECT due, id, parts FROM shipments WHERE destination = ? AND class IN (1, 3) ORDER BY due, id LIMIT ${ROWS_PER_PAGE}
+        .all<{ due: number; first_attempt: number | null; parts: string }>(
+          `SELECT due, first_attempt, parts FROM (
+             SELECT due, id, first_attempt, parts FROM shipments WHERE destination = ? AND class IN (1, 3) ORDER BY due, id LIMIT ${ROWS_PER_PAGE}
            ) WHERE instr(parts, ?) ORDER BY due, id`,
           [destination, String(origin)],
         )
-        .map(({ due, parts }) => ({ dueAtMs: due, parts: JSON.parse(parts) as StoredPart<number>[] })),
+        .map(({ due, first_attempt: firstAttemptAtMs, parts }) => {
+          return { dueAtMs: due, firstAttemptAtMs, parts: JSON.parse(parts) as StoredPart<number>[] }
+        }),
   })
 }
 
