@@ -50,7 +50,11 @@ export class Waiting {
   constructor(deps: WaitingDeps) {
     this.#deps = deps
     const { store, clock, setTimer, destination, wake, onEnd } = deps
-    this.ordered = new OrderedWaiting({ ...deps, held: () => this.held, onTaken: (probe) => this.#releaseIfBlocked(probe) })
+    this.ordered = new OrderedWaiting({
+      ...deps,
+      held: () => this.held,
+      onTaken: (probe, mustLeave) => (mustLeave ? this.releaseUnstarted() : this.#releaseIfBlocked(probe)),
+    })
     const own = { ...deps, backlog: this.backlog, ordered: this.ordered, queue: this.queue }
     this.#batchBuffer = new BatchBuffer(setTimer, (shipments) => this.#hold(new Task(shipments, destination())), wake)
     this.held = new HeldShipments({
@@ -213,6 +217,7 @@ export class Waiting {
 
   /** Returns ordered messages that have not been started to the store. */
   releaseOrdered(): void {
+    this.ordered.partitionsLeave()
     if (this.ordered.hasClaimed) this.releaseUnstarted()
   }
 

@@ -48,7 +48,13 @@ function setUpWith(settings: Parameters<typeof webhookOf>[0], ...shipments: Clai
   const destination = webhookOf({ order: { by: 'user', onFailure: 'skip', maxWaiting: 10_000 }, ...settings })
   const nothing = (): void => {}
   const own = { store, memory, clock, setTimer: clock.setTimer, destination: () => destination }
-  const ordered: OrderedWaiting = new OrderedWaiting({ ...own, held: () => held, onTaken: nothing, wake: nothing, onEnd: nothing })
+  const ordered: OrderedWaiting = new OrderedWaiting({
+    ...own,
+    held: () => held,
+    onTaken: (_, mustLeave) => mustLeave && held.release(held.stopAll()),
+    wake: nothing,
+    onEnd: nothing,
+  })
   const held = new HeldShipments({
     ...own,
     random: () => 0.5,
@@ -157,6 +163,22 @@ test('the next claim does not wait if what the messages wait for was recorded du
   assert.deepEqual([lane.stored(), lane.ordered.hasMore], [[2], true], 'it was refused')
   assert.equal(await lane.claim(), 1)
   assert.equal(lane.start().index, 0)
+})
+
+test('what a claim brings that began before partitions left this node goes back, and what the next one brings stays', async () => {
+  const lane = setUp(orderedOf(1, 6, [0], [1]))
+  const answer = lane.holdAnswer()
+  assert.equal(await lane.claim(), 1)
+  lane.ordered.partitionsLeave()
+  answer()
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([lane.stored(), lane.ordered.next()], [[1], undefined])
+  assert.equal(await lane.claim(), 1)
+  assert.deepEqual([lane.stored(), lane.start().index], [[], 0])
+  lane.ordered.partitionsLeave()
+  lane.accept(orderedOf(2, 7, [0], [2]))
+  assert.equal(await lane.claim(), 1)
+  assert.deepEqual([lane.stored(), lane.start().index], [[], 0], 'no claim was in progress when they left')
 })
 
 test('there is a backlog only while the store has more than a claim takes, or than there is room for', async () => {

@@ -22,8 +22,11 @@ export interface OrderedWaitingDeps {
   setTimer: SetTimer
   destination: () => Destination
   held: () => HeldShipments
-  /** Called with what was claimed in memory, before anything of it is sent. `probe` is the value given to claimIfNeeded. */
-  onTaken: (probe: boolean) => void
+  /**
+   * Called with what was claimed in memory, before anything of it is sent. `probe` is the value given to claimIfNeeded. `mustLeave`: partitions began to
+   * leave this node after the claim began, so what was claimed must go back.
+   */
+  onTaken: (probe: boolean, mustLeave: boolean) => void
   /** Called when something may be sent that could not be sent before. */
   wake: () => void
   /** Called when a claim has ended. */
@@ -53,6 +56,8 @@ export class OrderedWaiting implements KeyOrder {
   /** The tasks that have messages which were not started, in the order in which they came. */
   readonly #tasks = new Set<Task>()
   #isClaiming = false
+  /** Whether partitions began to leave this node since the claim in progress began. */
+  #mustLeave = false
   #hasClaimed = false
   #hasMore = true
   /** Whether the last claim left some, and whether there was no room for the next. */
@@ -112,6 +117,11 @@ export class OrderedWaiting implements KeyOrder {
     this.#announced++
   }
 
+  /** Partitions leave this node. What a claim in progress brings may be of these. */
+  partitionsLeave(): void {
+    this.#mustLeave = this.#isClaiming
+  }
+
   // ── Claims ──
 
   claimIfNeeded(nowMs: number, probe: boolean): void {
@@ -133,6 +143,7 @@ export class OrderedWaiting implements KeyOrder {
       : { maxHeads: CLAIM_HEADS, maxFresh: CLAIM_FRESH, maxWaiting: CLAIM_WAITING }
     const known = this.#nextHeadAtMs
     this.#isClaiming = true
+    this.#mustLeave = false
     this.#hasMore = false
     this.#refusedUntilMs = 0
     this.#hasGoneOn = false
@@ -198,7 +209,7 @@ export class OrderedWaiting implements KeyOrder {
     const isStuck = added === 0 && refused > 0 && !this.#hasGoneOn
     for (const task of tasks) held.add(task)
     if (isStuck) this.#refusedUntilMs = clock.scheduleMs() + ASK_AGAIN_MS
-    if (tasks.length > 0) this.#deps.onTaken(probe)
+    if (tasks.length > 0) this.#deps.onTaken(probe, this.#mustLeave)
     this.#deps.wake()
     for (const { bodies } of shipments) for (const body of bodies.values()) body.forgetParsed()
   }

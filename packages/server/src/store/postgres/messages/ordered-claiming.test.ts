@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import pg from 'pg'
 import { PARTITIONS } from '../../../model/order/order-key.ts'
 import { claimOrdered, names, newOrdered, ORDER, settle, usersOfOnePartition } from '../../conformance/delivery/ordering.ts'
-import { accept, messageIdsOf, NOW_MS, track, until } from '../../conformance/fixtures.ts'
+import { accept, messageIdsOf, NOW_MS, newDestination, newSource, track, until } from '../../conformance/fixtures.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
 import type { PostgresStore } from '../store.ts'
@@ -189,6 +190,34 @@ test('a partition stays with its node as long as that holds a shipment that is n
   } finally {
     await two?.close()
     await one.close()
+  }
+})
+
+test('claims of many destinations without order ask together whether there are ordered shipments', async () => {
+  const store = await openAt(database.url)
+  const locking = new pg.Client({ connectionString: database.url })
+  try {
+    await claimsAll(store)
+    const { id: sourceId } = await newSource(store)
+    const destinations = await Promise.all(Array.from({ length: 20 }, () => newDestination(store, sourceId)))
+    await locking.connect()
+    await locking.query('BEGIN')
+    await locking.query('LOCK TABLE switchyard.shipments IN ACCESS EXCLUSIVE MODE')
+    const claims = Promise.all(destinations.map(({ id }) => claimOrdered(store, id)))
+    const asking = await until(
+      () =>
+        database.query(
+          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%s.attempt < 0 AND s.destination = d.destination LIMIT 1%' AND wait_event_type = 'Lock'",
+        ),
+      ({ length }) => length > 0,
+      'the claims ask',
+    )
+    assert.equal(asking.length, 1)
+    await locking.query('ROLLBACK')
+    for (const { shipments } of await claims) assert.deepEqual(shipments, [])
+  } finally {
+    await locking.end()
+    await store.close()
   }
 })
 

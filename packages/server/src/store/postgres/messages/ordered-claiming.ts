@@ -32,6 +32,7 @@ import { plainColumns, statement } from '../session/row-parameters.ts'
 import { attemptsOf, UNDIVIDED } from '../tables/ordered-rows.ts'
 import { LOCK_FOR_CLAIM, lockOwners } from '../tables/partition-owners.ts'
 import type { Claiming } from './claiming.ts'
+import { Grouping } from './grouping.ts'
 import { byId, type Fresh, isUndivided, NO_FRONTIER, ROW, readFresh, takeDraining } from './ordered-reads.ts'
 import type { ShipmentRow } from './shipment-row.ts'
 import { type OrderedRow, Taking } from './taking.ts'
@@ -78,6 +79,13 @@ const NEXT_HEAD = {
   text: `SELECT min(h.due) AS due FROM unnest($2::integer[]) AS p (part) CROSS JOIN LATERAL (SELECT s.due FROM shipments s
     WHERE s.holder < 1 AND s.attempt < -1 AND s.destination = $1 AND s.partition = p.part AND s.due > $3 ORDER BY s.due, s.id LIMIT 1) h`,
 }
+
+const HAVE_ROWS = {
+  name: 'order-any',
+  text: `SELECT d.destination::text AS destination FROM unnest($1::bigint[]) AS d (destination)
+    WHERE (SELECT s.id FROM shipments s WHERE s.holder < 1 AND s.attempt < 0 AND s.destination = d.destination LIMIT 1) IS NOT NULL`,
+}
+const MAX_ASKED = 1_000
 
 const LOCK_KEYS = {
   name: 'order-lock-keys',
@@ -155,11 +163,14 @@ export class OrderedClaiming {
   readonly #uncertain = new Set<string>()
   /** Destinations that had ordered shipments. The setting may be removed while there are some. */
   readonly #seen = new Set<string>()
+  /** When a partition moves, all lanes claim at once, also those of destinations without `order`. They share a query. */
+  readonly #asking: Grouping<string, boolean>
 
   constructor(context: MessageContext, claiming: Claiming, partitions: OrderPartitions) {
     this.#context = context
     this.#claiming = claiming
     this.#partitions = partitions
+    this.#asking = new Grouping({ run: (destinations) => this.#haveRows(destinations), depth: 1, early: 1, maxItems: MAX_ASKED })
   }
 
   /** Whether the destination has, or had, ordered shipments. */
@@ -172,7 +183,7 @@ export class OrderedClaiming {
     const { idMap, membership, fast } = this.#context
     const destination = idMap.num('destinations', destinationId)
     if (destination === undefined || this.#partitions.claimable.length === 0) return NOTHING
-    if (!this.isOrdered(destinationId) && !(await this.#hasRows(destination))) return NOTHING
+    if (!this.isOrdered(destinationId) && !(await this.#asking.push(destination))) return NOTHING
     await this.#claiming.released
     const { holder } = membership
     if (this.#uncertain.has(destinationId)) await this.#releaseUncertain(destinationId, destination, holder)
@@ -250,10 +261,11 @@ export class OrderedClaiming {
     this.#uncertain.clear()
   }
 
-  /** Whether there are ordered shipments of a destination without the setting `order`. */
-  async #hasRows(destination: string): Promise<boolean> {
-    const text = 'SELECT 1 FROM shipments WHERE holder < 1 AND attempt < 0 AND destination = $1 LIMIT 1'
-    return (await this.#context.fast.query({ name: 'order-any', text }, [destination])).count > 0
+  /** Whether there are ordered shipments of each of these destinations, which do not have the setting `order`. */
+  async #haveRows(destinations: readonly string[]): Promise<boolean[]> {
+    const { rows } = await this.#context.fast.query<{ destination: string }>(HAVE_ROWS, [int8s(destinations)])
+    const found = new Set(rows.map(({ destination }) => destination))
+    return destinations.map((destination) => found.has(destination))
   }
 
   async #releaseUncertain(destinationId: string, destination: string, holder: string): Promise<void> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { claimOrdered, newOrdered } from '../../conformance/delivery/ordering.ts'
-import { accept, messageIdsOf, track, until } from '../../conformance/fixtures.ts'
+import { accept, messageIdsOf, settlementOf, track, until } from '../../conformance/fixtures.ts'
 import type { AcceptBatch, ClaimedShipment } from '../../store.ts'
 import { createDatabase, type TestDatabase } from '../fixtures/postgres-server.ts'
 import { openAt } from '../fixtures/temp-store.ts'
@@ -125,6 +125,38 @@ test('a claim takes the bodies of what this node has just accepted from memory, 
     assert.deepEqual(new Set(again.shipments.flatMap(messageIdsOf)), new Set(shipments.flatMap(messageIdsOf)))
     const bytes = (some: readonly ClaimedShipment[]): number => some.reduce((sum, claimed) => sum + claimed.bytes, 0)
     assert.equal(bytes(again.shipments), bytes(shipments))
+  } finally {
+    await store.close()
+  }
+})
+
+test('the bodies of messages for a destination that is paused or disabled are not kept in memory', async () => {
+  const store = await openAt(database.url)
+  try {
+    const { sourceId, destinationId } = await untilOwner(store)
+    const claimed = async (name: string, change: { paused?: boolean; enabled?: boolean }): Promise<Record<string, boolean>> => {
+      await store.resources.updateDestination(destinationId, change)
+      await accept(store, sourceId, [track(`other ${name}`, { userId: 'a' })], [])
+      await accept(store, sourceId, [track(name, { userId: 'a' })], [destinationId])
+      // What is read from the store has the body of the other message.
+      await database.query(
+        `WITH last AS (SELECT seq, row_number() OVER (ORDER BY seq DESC) AS nth FROM switchyard.segments)
+         UPDATE switchyard.segments SET body = o.body FROM last l, switchyard.segments o JOIN last p ON p.seq = o.seq
+         WHERE segments.seq = l.seq AND l.nth = 1 AND p.nth = 2`,
+      )
+      const { shipments } = await claimOrdered(store, destinationId)
+      await store.delivery.settle(
+        settlementOf(
+          shipments.map(({ shipment }) => shipment),
+          'delivered',
+        ),
+      )
+      return contents(shipments)
+    }
+    assert.deepEqual(await claimed('kept', {}), { kept: true })
+    assert.deepEqual(await claimed('paused', { paused: true }), { 'other paused': true })
+    assert.deepEqual(await claimed('resumed', { paused: false }), { resumed: true })
+    assert.deepEqual(await claimed('disabled', { enabled: false }), { 'other disabled': true })
   } finally {
     await store.close()
   }
