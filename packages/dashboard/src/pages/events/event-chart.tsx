@@ -1,51 +1,46 @@
-// How often an event was sent, per hour or per day.
+// How often an event was sent, in the time range of the dashboard.
 
-import { Stack } from '@mantine/core'
-import type { Answer } from '../../api/client.ts'
+import { perText } from '../../components/charts/chart-text.ts'
+import { useMarkers } from '../../components/charts/markers.ts'
+import { PeriodChoice, usePeriod } from '../../components/charts/period-choice.tsx'
+import { span, whichPeriod } from '../../components/charts/periods.ts'
 import { TimeChart } from '../../components/charts/time-chart.tsx'
-import { ParamSegments } from '../../components/inputs.tsx'
 import { Section } from '../../components/page.tsx'
-import { Note } from '../../components/styled.tsx'
-import { count, plural } from '../../text/format.ts'
-import { useSearchState } from '../../url/url-state.ts'
+import { useNow } from '../../components/styled.tsx'
+import { count, dateTime, plural } from '../../text/format.ts'
+import { type EventPoint, eventSeries } from './event-period.ts'
 
-const STEPS = [
-  { value: 'hour', label: 'Per hour, 7 days' },
-  { value: 'day', label: 'Per day, 90 days' },
-]
+interface EventChartProps {
+  sourceId: string
+  hours: readonly EventPoint[]
+  days: readonly EventPoint[]
+}
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
-
-type Points = Answer<'GET /api/events/{id}'>['hours']
-
-export default function EventChart({ hours, days }: { hours: Points; days: Points }) {
-  const [params] = useSearchState()
-  const isPerDay = params.get('per') === 'day'
-  const points = isPerDay ? days : hours
-  const period = isPerDay ? 'the last 90 days' : 'the last 7 days'
-  const total = points.reduce((sum, { count: each }) => sum + each, 0)
-  const words = `${plural(total, 'message')} in ${period}`
+export default function EventChart({ sourceId, hours, days }: EventChartProps) {
+  const period = usePeriod()
+  const nowMs = useNow(60_000)
+  const { before: _, ...within } = span(period, nowMs)
+  const markers = useMarkers(within, { sourceId })
+  const { slots, step, beginsAt } = eventSeries(hours, days, period, nowMs)
+  const values = slots.map(({ rows }) => rows.reduce((sum, { count: messages }) => sum + messages, 0))
+  const total = values.reduce((sum, messages) => sum + messages, 0)
+  const where = beginsAt === null ? `in the ${whichPeriod(period)}` : `since ${dateTime(beginsAt)}`
+  const why = beginsAt === null ? '' : step === 'hour' ? ' Events are counted by the hour.' : ''
   return (
     <Section
       title="Messages over time"
-      about={`${words}. ${isPerDay ? 'Days are in UTC.' : ''}`}
-      actions={<ParamSegments param="per" fallback="hour" options={STEPS} isReplacing size="xs" aria-label="Period" />}
+      about={`${plural(total, 'message')} ${where}.${why}${step === 'day' ? ' Events of more than 7 days ago are counted by the day, in UTC.' : ''}`}
+      actions={<PeriodChoice />}
     >
-      {total === 0 ? (
-        <Stack h={200} align="center" justify="center">
-          <Note>No messages in {period}</Note>
-        </Stack>
-      ) : (
-        <TimeChart
-          title={isPerDay ? 'Per day' : 'Per hour'}
-          unit="messages"
-          slots={points.map(({ at }) => ({ at, until: new Date(Date.parse(at) + (isPerDay ? DAY_MS : HOUR_MS)).toISOString() }))}
-          series={[{ label: 'Messages', color: 'blue.6', values: points.map(({ count: messages }) => messages) }]}
-          format={count}
-          empty={`No messages in ${period}`}
-        />
-      )}
+      <TimeChart
+        title="Messages"
+        unit={perText(slots)}
+        slots={slots}
+        series={[{ label: 'Messages', color: 'blue.6', values }]}
+        markers={markers}
+        format={count}
+        empty={`No messages in the ${whichPeriod(period)}`}
+      />
     </Section>
   )
 }

@@ -58,7 +58,7 @@ function EventDetails({ event }: { event: EventDetail }) {
         />
       </Card>
       <Suspense fallback={<Loading lines={6} label="Loading chart" />}>
-        <EventChart hours={hours} days={days} />
+        <EventChart sourceId={sourceId} hours={hours} days={days} />
       </Suspense>
       {type !== null && (
         <>

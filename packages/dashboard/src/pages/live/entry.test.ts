@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LiveAccepted, LiveAttempt, LiveRejected } from '../../api/live.ts'
+import { rejectionSentence } from '../../text/rejections.ts'
 import { outcomeOf, rate, subjectOf, userOf } from './entry.ts'
 import { filtersOf, isFiltered } from './filters.ts'
 
@@ -26,11 +27,15 @@ test('the outcome of each kind of event', () => {
   assert.deepEqual(outcomeOf(attempt({ verdict: 'temporary', reason: 'http_503', attempt: 3, replay: true })), {
     word: 'will retry',
     tone: 'retried',
-    more: 'http_503, attempt 3, replay',
+    more: 'attempt 3, replay: The receiver answered 503 Service Unavailable.',
   })
-  assert.equal(outcomeOf(attempt({ verdict: 'permanent', reason: 'http_404' })).word, 'failed')
+  assert.deepEqual(outcomeOf(attempt({ verdict: 'permanent', reason: 'http_422' })), {
+    word: 'failed',
+    tone: 'failed',
+    more: 'The receiver answered 422 Unprocessable Entity.',
+  })
   assert.equal(outcomeOf({ kind: 'accepted', duplicate: true } as LiveAccepted).word, 'duplicate')
-  assert.equal(outcomeOf({ kind: 'rejected', code: 'event_required' } as LiveRejected).more, 'event_required')
+  assert.equal(outcomeOf({ kind: 'rejected', code: 'event_required' } as LiveRejected).more, rejectionSentence('event_required'))
 })
 
 test('a batch shows how many more messages it has', () => {

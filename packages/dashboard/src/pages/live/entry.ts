@@ -1,6 +1,8 @@
 // The texts of a row in the list. Pure.
 
 import { duration } from '../../text/format.ts'
+import { reasonSentence } from '../../text/reasons.ts'
+import { rejectionSentence } from '../../text/rejections.ts'
 import type { LiveItem } from './feed.ts'
 
 export type Tone = 'accepted' | 'delivered' | 'retried' | 'failed' | 'quiet'
@@ -8,7 +10,7 @@ export type Tone = 'accepted' | 'delivered' | 'retried' | 'failed' | 'quiet'
 export interface Outcome {
   word: string
   tone: Tone
-  /** A short detail: a status, a reason, a code. */
+  /** A status and a duration, or why it failed. The attempt comes before the cause, whose end may be cut off. */
   more: string
 }
 
@@ -17,14 +19,18 @@ export function outcomeOf(item: LiveItem): Outcome {
     case 'accepted':
       return item.duplicate ? { word: 'duplicate', tone: 'quiet', more: 'ignored' } : { word: 'accepted', tone: 'accepted', more: '' }
     case 'rejected':
-      return { word: 'rejected', tone: 'failed', more: item.code }
+      return { word: 'rejected', tone: 'failed', more: rejectionSentence(item.code) }
     case 'gap':
       return { word: 'gap', tone: 'quiet', more: '' }
     case 'attempt': {
       const { verdict, reason, status, totalMs, attempt, replay } = item
       const remarks = [attempt > 1 ? `attempt ${attempt}` : '', replay ? 'replay' : ''].filter((each) => each !== '')
-      const more = [verdict === 'success' ? `${status ?? ''} in ${duration(totalMs)}`.trim() : (reason ?? ''), ...remarks].join(', ')
-      if (verdict === 'success') return { word: 'delivered', tone: 'delivered', more }
+      if (verdict === 'success') {
+        const more = [`${status ?? ''} in ${duration(totalMs)}`.trim(), ...remarks].join(', ')
+        return { word: 'delivered', tone: 'delivered', more }
+      }
+      const cause = reason === null ? '' : reasonSentence(reason)
+      const more = [remarks.join(', '), cause].filter((each) => each !== '').join(': ')
       return verdict === 'temporary' ? { word: 'will retry', tone: 'retried', more } : { word: 'failed', tone: 'failed', more }
     }
   }

@@ -1,14 +1,14 @@
 // What needs attention: the incidents that are not closed, each with its cause, its numbers and what can be done. Says that nothing needs attention
-// only after the service has said so, and while no destination has problems: an incident begins some time after its cause.
+// only after the service has said so, and while no destination has problems: an incident begins some time after its cause, or not at all.
 
 import { Alert, Button, Group, Paper, Stack, Text, ThemeIcon } from '@mantine/core'
 import type { ApiProblem } from '../../api/client.ts'
 import { CheckIcon } from '../../components/icons.tsx'
 import { ErrorAlert, Loading } from '../../components/page.tsx'
-import { NameLink, Note, SectionTitle } from '../../components/styled.tsx'
+import { NameLink, Note, SectionTitle, ViewLink } from '../../components/styled.tsx'
 import { IncidentCounts } from '../../incidents/incident-counts.tsx'
 import { IncidentItem } from '../../incidents/incident-item.tsx'
-import { groupedBySubject, type Incident, mostUrgentFirst, repeatsCause } from '../../incidents/incident-text.ts'
+import { groupedBySubject, type Incident, isAbout, mostUrgentFirst, repeatsCause } from '../../incidents/incident-text.ts'
 import { changeSearch } from '../../url/url-state.ts'
 import type { Troubled } from './troubled.ts'
 
@@ -32,6 +32,8 @@ export function Attention({ incidents, problem, store, troubled, retry, isNew, i
   const isDown = store?.isAvailable === false
   const isQuiet = sorted?.length === 0 && !isDown
   const isHealthy = isQuiet && troubled?.length === 0
+  // Those with an incident are in the list.
+  const unlisted = sorted && troubled?.filter(({ id }) => !sorted.some((incident) => isAbout(incident, 'destination', id)))
   // A new installation shows the first steps instead.
   if (isHealthy && isNew) return null
   return (
@@ -61,19 +63,6 @@ export function Attention({ incidents, problem, store, troubled, retry, isNew, i
           </Group>
         </Paper>
       )}
-      {isQuiet && troubled !== undefined && troubled.length > 0 && (
-        <Paper withBorder p="md" role="status">
-          <Text fw={600}>{troubled.length === 1 ? 'A destination has problems' : `${troubled.length} destinations have problems`}</Text>
-          <Note>If this continues, it becomes an incident.</Note>
-          <Stack component="ul" gap={4} mt="xs" mb={0} pl="md">
-            {troubled.slice(0, SHOWN).map(({ id, name, cause }) => (
-              <li key={id}>
-                <NameLink to={`/destinations/${id}`}>{name}</NameLink> <Text span>{cause}</Text>
-              </li>
-            ))}
-          </Stack>
-        </Paper>
-      )}
       {shown !== undefined && shown.length > 0 && (
         <Paper withBorder component="ul" p={0} m={0} style={{ listStyle: 'none', overflow: 'hidden' }}>
           {shown.map((incident, at) => (
@@ -81,6 +70,7 @@ export function Attention({ incidents, problem, store, troubled, retry, isNew, i
           ))}
         </Paper>
       )}
+      {unlisted !== undefined && unlisted.length > 0 && <Unlisted destinations={unlisted} hasIncidents={sorted?.length !== 0} />}
       {hidden > 0 && (
         <Button variant="subtle" size="xs" style={{ alignSelf: 'flex-start' }} onClick={() => changeSearch({ findings: 'all' })}>
           Show {hidden} more
@@ -95,5 +85,42 @@ export function Attention({ incidents, problem, store, troubled, retry, isNew, i
         <Loading lines={2} label="Checking what needs attention" />
       )}
     </Stack>
+  )
+}
+
+/** Destinations that have problems, but no incident. */
+function Unlisted({ destinations, hasIncidents }: { destinations: readonly Troubled[]; hasIncidents: boolean }) {
+  const { length } = destinations
+  const which = hasIncidents
+    ? length === 1
+      ? 'Another destination'
+      : `${length} other destinations`
+    : length === 1
+      ? 'A destination'
+      : `${length} destinations`
+  return (
+    <Paper withBorder p="md" role="status">
+      <Text fw={600}>
+        {which} {length === 1 ? 'has' : 'have'} problems
+      </Text>
+      <Note>There is no incident, because too few attempts failed, it has just begun, or the rule is turned off.</Note>
+      <Stack component="ul" gap={4} mt="xs" mb={0} pl="md">
+        {destinations.slice(0, SHOWN).map(({ id, name, cause }) => (
+          <li key={id}>
+            <NameLink to={`/destinations/${id}`} size="sm">
+              {name}
+            </NameLink>{' '}
+            <Text span size="sm">
+              {cause}
+            </Text>
+          </li>
+        ))}
+      </Stack>
+      {length > SHOWN && (
+        <Note mt={4}>
+          <ViewLink to="/destinations">View all destinations</ViewLink>
+        </Note>
+      )}
+    </Paper>
   )
 }
