@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { PARTITIONS } from '../../../model/order/order-key.ts'
@@ -232,6 +233,49 @@ test('a claim takes as many as it may, also if all messages have one key', async
     const second = await claimOrdered(store, destinationId, { maxFresh: 64 })
     assert.deepEqual([first.more, second.more], [true, false])
     assert.deepEqual([names(first), names(second)], [sent.slice(0, 64), sent.slice(64)])
+  } finally {
+    await store.close()
+  }
+})
+
+test('a claim takes as much as fits, in order, whatever the size of the messages before was', async () => {
+  const store = await openAt(database.url)
+  try {
+    const { sourceId, destinationId } = await newOrdered(store, { ...ORDER, by: 'source' })
+    await claimsAll(store)
+    const sent: string[] = []
+    const send = async (count: number, size: number): Promise<void> => {
+      for (let at = 0; at < count; at++) {
+        const name = `m${sent.length}`
+        sent.push(name)
+        // Digits that do not compress.
+        const text = randomBytes(size).toString('hex')
+        await accept(store, sourceId, [track(`${name}-x`, { properties: { text } })], [destinationId])
+      }
+    }
+    const claimed: string[] = []
+    const counts: number[] = []
+    const claimAll = async (maxBytes: number): Promise<number[]> => {
+      for (let more = true; more; ) {
+        const claim = await claimOrdered(store, destinationId, { maxBytes, maxFresh: 100 })
+        counts.push(claim.shipments.length)
+        claimed.push(...names(claim))
+        more = claim.more
+      }
+      return counts.splice(0)
+    }
+    await send(3, 5_000)
+    const { shipments } = await claimOrdered(store, destinationId)
+    const bytes = Math.max(...shipments.map((one) => one.bytes))
+    claimed.push(...names({ shipments }))
+    await send(61, 5_000)
+    // 20 fit, and one more is taken.
+    const large = await claimAll(bytes * 20.5)
+    assert.deepEqual(large, [21, 21, 19])
+    await send(120, 10)
+    const small = await claimAll(bytes * 20.5)
+    assert.ok(small.length > 1 && small.length <= 4, String(small))
+    assert.deepEqual(claimed, sent)
   } finally {
     await store.close()
   }

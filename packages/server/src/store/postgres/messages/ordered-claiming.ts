@@ -11,9 +11,7 @@
 import { longestAttemptMs } from '../../../destinations/kinds.ts'
 import type { OrderKey } from '../../../model/order/order-key.ts'
 import { PARTITIONS, partitionOf } from '../../../model/order/order-key.ts'
-import { byPartition, keysOf, splitWaiting } from '../../delivery/ordered-shipments.ts'
-import { countOf } from '../../encoding/settlement.ts'
-import { owedPart, type StoredPart, storedParts } from '../../encoding/stored-parts.ts'
+import { keysOf } from '../../delivery/ordered-shipments.ts'
 import {
   type ClaimedShipment,
   type CrowdedHead,
@@ -28,11 +26,11 @@ import type { MessageContext } from '../cluster/store-context.ts'
 import { int8s } from '../session/binary-arrays.ts'
 import { PostgresUnavailable, type Value } from '../session/connection.ts'
 import type { Ask } from '../session/database.ts'
-import { plainColumns, statement } from '../session/row-parameters.ts'
 import { attemptsOf, UNDIVIDED } from '../tables/ordered-rows.ts'
 import { LOCK_FOR_CLAIM, lockOwners } from '../tables/partition-owners.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
+import { divide, moveWaiting } from './moving-rows.ts'
 import { byId, type Fresh, isUndivided, NO_FRONTIER, ROW, readFresh, takeDraining } from './ordered-reads.ts'
 import type { ShipmentRow } from './shipment-row.ts'
 import { type OrderedRow, Taking } from './taking.ts'
@@ -87,50 +85,14 @@ const HAVE_ROWS = {
 }
 const MAX_ASKED = 1_000
 
-const LOCK_KEYS = {
-  name: 'order-lock-keys',
-  // Settlements lock keys in the same order.
-  text: 'SELECT key FROM order_keys WHERE destination = $1 AND key = ANY ($2::bigint[]) ORDER BY key FOR UPDATE',
-}
-
-/** Waits for other nodes that divide the same shipments, or cancel them. */
-const LOCK_UNDIVIDED = {
-  name: 'order-lock-undivided',
-  text: 'SELECT id::text AS id FROM shipments WHERE holder = 0 AND id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE',
-}
+/** Of so many rows, the size of the next ones can be estimated. A claim reads so many times what fits by this estimate, but at least so many. */
+const ENOUGH_ROWS = 16
+const READ_AHEAD = 1.5
 
 const CLAIM = {
   name: 'order-claim',
   text: 'UPDATE shipments SET holder = $1, claim = claim + 1 WHERE holder = 0 AND id = ANY ($2::bigint[]) RETURNING id::text AS id, claim',
 }
-
-const MOVED = plainColumns({
-  id: 'bigint',
-  count: 'integer',
-  bytes: 'integer',
-  parts: 'text',
-  ord: 'bigint',
-  partition: 'integer',
-  key: 'bigint',
-})
-
-const MOVE = statement({
-  name: 'order-move',
-  parameters: { destination: 'value', moved: MOVED, kept: plainColumns({ id: 'bigint', count: 'integer', parts: 'text' }), gone: 'value' },
-  text: ({ destination, moved, kept, gone }) => `
-WITH added AS (
-  INSERT INTO shipments (destination, attempt, ${moved.names}) SELECT ${destination}, -1, m.* FROM ${moved.as('m')} RETURNING key, count
-), kept AS (
-  UPDATE shipments s SET count = k.count, parts = k.parts FROM ${kept.as('k')} WHERE s.holder = 0 AND s.id = k.id RETURNING s.id
-), gone AS (
-  DELETE FROM shipments WHERE holder = 0 AND id = ANY (${gone}::bigint[]) RETURNING id
-), keys AS (
-  UPDATE order_keys k SET waiting = k.waiting + a.count FROM (SELECT key, sum(count) AS count FROM added GROUP BY key) a
-  WHERE k.destination = ${destination} AND k.key = a.key RETURNING k.key
-)
-SELECT CASE WHEN (SELECT count(*) FROM kept) + (SELECT count(*) FROM gone) <> cardinality(${kept.array('id')}) + cardinality(${gone}::bigint[])
-  THEN refuse('changed meanwhile') END AS refused`,
-})
 
 /**
  * Heads that end without another attempt may be of partitions that other nodes own: nothing is sent. Work that a dead node had in flight is attempted
@@ -163,6 +125,8 @@ export class OrderedClaiming {
   readonly #uncertain = new Set<string>()
   /** Destinations that had ordered shipments. The setting may be removed while there are some. */
   readonly #seen = new Set<string>()
+  /** How much a row of the last claims of a destination took: a claim need not read many more than fit. */
+  readonly #bytesPerRow = new Map<string, number>()
   /** When a partition moves, all lanes claim at once, also those of destinations without `order`. They share a query. */
   readonly #asking: Grouping<string, boolean>
 
@@ -297,9 +261,10 @@ export class OrderedClaiming {
     const firstDue = rows[0]?.firstDue ?? null
     const nextHead = firstDue === null || firstDue > now ? firstDue : await this.#takeHeads(ask, destination, parts, now, maxHeads, taking)
     const isKeyed = rows[0]?.hasKeys ?? false
-    const frontiers = await this.#takeFresh(ask, destination, parts, maxFresh, isKeyed, taking)
+    const frontiers = await this.#takeFresh(ask, destination, parts, this.#mostThatFit(destination, maxFresh, maxBytes), isKeyed, taking)
     const hasMoreFresh = maxFresh > 0 && [...frontiers.values()].some((ord) => ord !== NO_FRONTIER)
     const hasMoreWaiting = isKeyed && (await takeDraining(ask, destination, frontiers, maxWaiting, taking))
+    if (taking.rows.length >= ENOUGH_ROWS) this.#bytesPerRow.set(destination, taking.bytes / taking.rows.length)
     const { rows: claims } = await ask<{ id: string; claim: number }>(CLAIM, [holder, int8s(taking.rows.map(({ id }) => id))])
     const byId = new Map(claims.map(({ id, claim }) => [id, claim]))
     const claimed = taking.rows.flatMap((row) => {
@@ -308,6 +273,11 @@ export class OrderedClaiming {
     })
     const next = [nextHead, afterWait].filter((atMs) => atMs !== null)
     return { claimed, more: hasMoreFresh || hasMoreWaiting, nextHeadAtMs: next.length === 0 ? null : Math.min(...next) }
+  }
+
+  #mostThatFit(destination: string, most: number, maxBytes: number): number {
+    const bytesPerRow = this.#bytesPerRow.get(destination)
+    return bytesPerRow === undefined ? most : Math.min(most, Math.max(ENOUGH_ROWS, Math.ceil((READ_AHEAD * maxBytes) / bytesPerRow)))
   }
 
   /** Returns when the first head that was not taken is due; null if there is none. */
@@ -333,7 +303,7 @@ export class OrderedClaiming {
     const unread = barrier ?? (rows.length > most ? (rows.at(-1) as OrderedRow).ord : NO_FRONTIER)
     const frontiers = new Map(parts.map((part) => [part, Math.min(unread, cut.get(part) ?? NO_FRONTIER)]))
     const found = rows.slice(0, most)
-    const left = isKeyed ? await this.#moveWaiting(ask, destination, found) : new Map(found.map((row) => [row.id, row]))
+    const left = isKeyed ? await moveWaiting(ask, this.#context.ids, destination, found) : new Map(found.map((row) => [row.id, row]))
     for (const row of rows) {
       const kept = left.get(row.id)
       const isReached = found.includes(row) && (kept === undefined || taking.take(kept))
@@ -350,81 +320,10 @@ export class OrderedClaiming {
   async #readDivided(ask: Ask, destination: string, parts: number[], most: number): Promise<Fresh & { barrier?: number }> {
     const fresh = await readFresh(ask, destination, parts, most)
     if (parts.length === PARTITIONS || !fresh.rows.some(isUndivided)) return fresh
-    await this.#divide(ask, destination, fresh.rows.filter(isUndivided))
+    await divide(ask, this.#context.ids, destination, fresh.rows.filter(isUndivided))
     const { rows, cut } = await readFresh(ask, destination, parts, most)
     const at = rows.findIndex(isUndivided)
     return at === -1 ? { rows, cut } : { rows: rows.slice(0, at), cut, barrier: (rows[at] as OrderedRow).ord }
-  }
-
-  /** Replaces shipments by one for each partition, at the same place. */
-  async #divide(ask: Ask, destination: string, undivided: readonly OrderedRow[]): Promise<void> {
-    const { rows: locked } = await ask<{ id: string }>(LOCK_UNDIVIDED, [int8s(undivided.map(({ id }) => id))])
-    const ids = new Set(locked.map(({ id }) => id))
-    const left = undivided.filter(({ id }) => ids.has(id))
-    if (left.length === 0) return
-    const parsed = await this.#owedParts(
-      ask,
-      left.map((row) => ({ row, parts: JSON.parse(row.parts) as StoredPart<string>[] })),
-    )
-    const divided = parsed.flatMap(({ row: { bytes, ord }, parts }) =>
-      Array.from(byPartition(parts), ([partition, own]) => {
-        return { id: this.#context.ids.next(), count: countOf({ parts: own }), bytes, parts: storedParts(own), ord, partition, key: null }
-      }),
-    )
-    await ask(MOVE, MOVE.values({ destination, moved: divided, kept: [], gone: int8s(left.map(({ id }) => id)) }))
-  }
-
-  /** Moves messages whose keys are not free behind those that wait. Returns what is left of the rows, by row id. */
-  async #moveWaiting(ask: Ask, destination: string, rows: readonly OrderedRow[]): Promise<Map<string, OrderedRow>> {
-    const stored = rows.map((row) => ({ row, parts: JSON.parse(row.parts) as StoredPart<string>[] }))
-    const keys = [...new Set(stored.flatMap(({ parts }) => parts.flatMap(([, , , own = []]) => own)))]
-    const { rows: locked } = await ask<{ key: OrderKey }>(LOCK_KEYS, [destination, int8s(keys)])
-    const waits = new Set(locked.map(({ key }) => key))
-    const left = new Map(rows.map((row) => [row.id, row]))
-    if (waits.size === 0) return left
-    const parsed = await this.#owedParts(ask, stored)
-    const moved: { id: string; count: number; bytes: number; parts: string; ord: number; partition: number; key: OrderKey }[] = []
-    const kept: { id: string; count: number; parts: string }[] = []
-    const gone: string[] = []
-    for (const { row, parts } of parsed) {
-      const { free, waiting } = splitWaiting(parts, (key) => !waits.has(key))
-      if (waiting.size === 0) continue
-      const { id, bytes, ord } = row
-      for (const [key, behind] of waiting)
-        moved.push({
-          id: this.#context.ids.next(),
-          count: countOf({ parts: behind }),
-          bytes,
-          parts: storedParts(behind),
-          ord,
-          partition: partitionOf(key),
-          key,
-        })
-      if (free.length === 0) {
-        gone.push(id)
-        left.delete(id)
-      } else {
-        const after = { count: countOf({ parts: free }), parts: storedParts(free) }
-        kept.push({ id, ...after })
-        left.set(id, { ...row, parts: after.parts })
-      }
-    }
-    if (moved.length > 0) await ask(MOVE, MOVE.values({ destination, moved, kept, gone: int8s(gone) }))
-    return left
-  }
-
-  /** Without duplicates, which are absent from the segment. */
-  async #owedParts(
-    ask: Ask,
-    stored: readonly { row: OrderedRow; parts: StoredPart<string>[] }[],
-  ): Promise<{ row: OrderedRow; parts: Part[] }[]> {
-    const seqs = [...new Set(stored.flatMap(({ parts }) => parts.map(([, segment]) => segment)))]
-    const { rows } = await ask<{ seq: string; absent: number[] | null }>(
-      { name: 'order-absent', text: 'SELECT seq, absent FROM segments WHERE seq = ANY ($1::bigint[])' },
-      [int8s(seqs)],
-    )
-    const absent = new Map(rows.map((segment) => [segment.seq, segment.absent]))
-    return stored.map(({ row, parts }) => ({ row, parts: parts.map((part) => owedPart(part, 0, absent.get(part[1]) ?? null)) }))
   }
 }
 

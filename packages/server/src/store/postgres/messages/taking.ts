@@ -13,11 +13,18 @@ export interface OrderedRow extends Omit<ShipmentRow, 'ord' | 'order'> {
 /** Takes rows until their size exceeds a limit. A segment that several of them refer to is in memory once. */
 export class Taking {
   readonly rows: OrderedRow[] = []
+  readonly #maxBytes: number
   #bytesLeft: number
   readonly #segments = new Set<string>()
 
   constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
     this.#bytesLeft = maxBytes
+  }
+
+  /** How much the rows take together. */
+  get bytes(): number {
+    return this.#maxBytes - this.#bytesLeft
   }
 
   take(row: OrderedRow): boolean {
