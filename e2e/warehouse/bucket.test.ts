@@ -104,6 +104,11 @@ suite('a lake in a bucket', { skip: missing('s3') }, () => {
     const left = idsOf(30).filter((each) => each !== 'm3')
     for (const table of ['tracks', 'order_completed', '_messages']) assert.deepEqual((await read(table)).ids, left, table)
     assert.deepEqual((await read('users')).ids, [])
+    const { rows } = await service.api<{ rows: unknown[][] }>('/sql', {
+      method: 'POST',
+      body: { query: 'select id from tracks order by 1' },
+    })
+    assert.deepEqual(rows.flat(), left)
   })
 
   test('a service that is killed in the middle of loads loses nothing, and loads nothing twice', async () => {

@@ -268,6 +268,31 @@ export interface ArchivePage {
   cursor: string | null
 }
 
+/** Copies the files of a table to a folder of this machine, for a query. */
+export interface TableCopyRequest {
+  schema: string
+  table: string
+  /** The folder of this table. What the table does not need is removed from it. */
+  folder: string
+  maxBytes: number
+}
+
+export interface TableCopies {
+  /** Of all files of the table. */
+  bytes: number
+  /** Paths of the copies; null if they would have more than `maxBytes`. */
+  files: string[] | null
+  /** What is missing. */
+  warnings: string[]
+}
+
+/** The files of a lake, for queries. */
+export interface LakeCopying {
+  /** The tables of these schemas, in the order of their names. */
+  tables(schemas: readonly string[]): Promise<{ schema: string; table: string }[]>
+  copy(request: TableCopyRequest): Promise<TableCopies>
+}
+
 export interface Warehouse {
   /** Connects, creates and drops the table `_switchyard_test`, and says what is missing. Never throws. */
   check(): Promise<Check>
@@ -280,6 +305,8 @@ export interface Warehouse {
   readArchive: ((query: ArchiveQuery, cursor: string | null, limit: number, maxCharacters?: number) => Promise<ArchivePage>) | null
   /** How many messages the files of this time have, which may be more than those that fit. Null if the engine keeps no archive. */
   archiveSize: ((query: ArchiveQuery) => Promise<number>) | null
+  /** Missing if the engine has no files. */
+  copying?: LakeCopying
   close(): Promise<void>
 }
 

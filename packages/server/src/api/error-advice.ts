@@ -50,7 +50,7 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   no_archive: 'GET /api/destinations lists all destinations with their engines.',
   archive_unreadable: 'The message says why. Test the destination of the lake with POST /api/destinations/{id}/test.',
   not_installed: 'For a warehouse, run `switchyard warehouse install` on the machine of the service, or call POST /api/warehouse/install.',
-  not_a_lake: 'GET /api/destinations lists all destinations. Lakes in buckets and other engines are queried with their own tools.',
+  not_a_lake: 'GET /api/destinations lists all destinations. Warehouses with other engines are queried with their own tools.',
   sql_invalid: 'The message says what is wrong, and line and column where. Tables are listed by GET /api/sql/tables.',
   sql_too_large: 'Select fewer rows or columns, restrict the days, or group by fewer values.',
   sql_timed_out: 'Restrict the days, or query the files with a DuckDB of your own.',

@@ -28,6 +28,7 @@ import type { Failure, FrequentFailure, HealthSummary } from './lanes/health.ts'
 import { Lane, type LaneDeps } from './lanes/lane.ts'
 import { type LaneState, Peers } from './lanes/peers.ts'
 import { Slots } from './lanes/slots.ts'
+import type { CopyRequest } from './link/copy-message.ts'
 import type { FieldLookup } from './link/field-lookup.ts'
 import { rejectionOutcome } from './link/outcome.ts'
 import type { UpkeepAnswer } from './link/upkeep-message.ts'
@@ -41,6 +42,7 @@ import { StoreState } from './recording/store-state.ts'
 import { builtMessage } from './sender/loaded-messages.ts'
 import { ThreadTransformer } from './sender/transforming/thread-transformer.ts'
 import { requestRecord, type UnitOutcome } from './shipments/part-record.ts'
+import { copyFiles } from './supervision/loading/copy-files.ts'
 import { keepUp } from './supervision/loading/keep-up.ts'
 import { readArchive } from './supervision/loading/read-archive.ts'
 import { type SentOnce, sendOnce } from './supervision/send-once.ts'
@@ -330,6 +332,11 @@ export class Delivery {
   /** Reads a page of the archive of a lake. Rejects with ArchiveProblem. */
   archive(destination: Destination, request: ArchiveRequest): Promise<ArchiveAnswer> {
     return readArchive(this.#options.senders, destination, request, this.#once(destination))
+  }
+
+  /** What a query needs of a lake in a bucket. Rejects with CopyProblem. */
+  copyFiles(destination: Destination, request: CopyRequest): Promise<unknown> {
+    return copyFiles(this.#options.senders, destination, request, this.#once(destination))
   }
 
   #once(destination: Destination): { startedAtMs: number; onBug: (text: string) => void } {

@@ -25,7 +25,7 @@ export type BackgroundWork = ReturnType<typeof createBackgroundWork>
 
 /** `url` is the address that the service listens on, once it does. */
 export function createBackgroundWork(
-  { store, path, clock, delivery, observer, pacing, privacy }: ServiceCore,
+  { store, path, clock, delivery, observer, pacing, privacy, copyFolder }: ServiceCore,
   config: Config,
   log: Log,
   url: () => string,
@@ -81,7 +81,10 @@ export function createBackgroundWork(
     // For the control API. Senders have their own, so that nobody who saves code can delay deliveries.
     transformer: new ThreadTransformer(),
     catalogInstaller: new PackageInstaller({ folder: integrationsFolder(config) }),
-    queries: new StoredLakeQueries(store, config),
+    queries: new StoredLakeQueries(store, config, {
+      ask: (lake, request) => delivery.copyFiles(lake, request),
+      folder: copyFolder,
+    }),
     warehouseInstaller: new PackageInstaller({ package: WAREHOUSE, folder: warehouseFolder(config) }),
     /** Called when the service listens. */
     start(): void {

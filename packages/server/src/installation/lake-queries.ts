@@ -1,13 +1,14 @@
 // Queries over lakes: finds the schemas that a caller may see, and runs the query with the code of the warehouse package, which loads DuckDB in a process of
 // its own. Nothing of it is loaded before the first query.
 
-import { mkdirSync } from 'node:fs'
-import type { WarehouseSettings } from '@switchyard/warehouse'
+import { mkdirSync, rmSync } from 'node:fs'
 import type * as enginesPart from '@switchyard/warehouse/engines'
 import type * as sqlPart from '@switchyard/warehouse/sql'
-import type { SqlFault, SqlRunner } from '@switchyard/warehouse/sql'
+import type { ReadableLake, SqlFault, SqlRunner } from '@switchyard/warehouse/sql'
 import type { Config } from '../config.ts'
 import type { LakeQueries, LakeQuery, LakeTable } from '../control/routes/lake-queries.ts'
+import { BucketCopies, type BucketCopiesOptions } from '../delivery/supervision/loading/bucket-copies.ts'
+import { CopyProblem } from '../delivery/supervision/loading/copy-files.ts'
 import { ApiError } from '../errors.ts'
 import { readSchemas, schemasOfSources } from '../store/port/warehouse-tables.ts'
 import type { Destination, Store } from '../store/store.ts'
@@ -31,39 +32,64 @@ interface Parts {
   engines: EnginesPart
 }
 
+interface Opened {
+  readable: ReadableLake
+  release: () => void
+}
+
 export class StoredLakeQueries implements LakeQueries {
   readonly #store: Store
   readonly #config: Config
+  readonly #fetching: Pick<BucketCopiesOptions, 'ask' | 'folder'>
+  #copies: BucketCopies | null = null
   #parts: Promise<Parts> | null = null
 
-  constructor(store: Store, config: Config) {
+  /** `fetching`: how the files of lakes in buckets are copied. */
+  constructor(store: Store, config: Config, fetching: Pick<BucketCopiesOptions, 'ask' | 'folder'>) {
     this.#store = store
     this.#config = config
+    this.#fetching = fetching
   }
 
   async run({ lake, query, limit, signal }: LakeQuery, sources: readonly string[] | 'all') {
-    const { runner, sql, engines } = await this.#open()
-    const place = placeOf(lake)
-    const folder = lakeFolder(this.#config)
-    const files = engines.lakeFiles(place, { lakeFolder: folder })
+    const url = urlOf(lake)
+    const parts = await this.#open()
+    const { runner, sql } = parts
+    const { readable, release } = url.startsWith('file:') ? this.#inFolder(parts, url, lake.id) : this.#inBucket(parts, lake)
     const schemas = (await schemasOfSources(this.#store.documents, lake.id)).filter(({ sourceId }) => isIn(sourceId, sources))
     try {
       return await runner.run({
         query,
-        lake: new sql.FolderLake(files, files.place, lake.id),
+        lake: readable,
         schemas: schemas.map(({ name }) => name),
         signal,
         ...(limit === undefined ? {} : { limits: { rows: limit } }),
       })
     } catch (error) {
+      // Whoever may query the lake may see why it cannot be read.
+      if (error instanceof CopyProblem) throw new ApiError('sql_failed', { message: error.message, line: null, column: null })
       if (!(error instanceof sql.SqlProblem)) throw error
       const { fault } = error
       // The error that DuckDB gives looks like a mistake in the query.
       const isEmpty = schemas.length === 0 && fault.code === 'sql_invalid' && /does not exist/.test(fault.message)
       throw asApiError(isEmpty ? { ...fault, message: `${fault.message} ${nothingLoaded(lake)}` } : fault)
     } finally {
-      await files.close?.()
+      release()
     }
+  }
+
+  #inFolder({ sql, engines }: Parts, url: string, id: string): Opened {
+    const files = engines.lakeFiles({ engine: 'parquet', url }, { lakeFolder: lakeFolder(this.#config) })
+    return { readable: new sql.FolderLake(files, files.place, id), release: () => undefined }
+  }
+
+  #inBucket({ sql }: Parts, lake: Destination): Opened {
+    this.#copies ??= new BucketCopies({
+      ...this.#fetching,
+      tooLarge: (message) => new sql.SqlProblem({ code: 'sql_too_large', message, line: null, column: null }),
+    })
+    const readable = this.#copies.lake(lake)
+    return { readable, release: () => readable.release() }
   }
 
   async tables(lake: Destination, sources: readonly string[] | 'all'): Promise<LakeTable[]> {
@@ -83,6 +109,8 @@ export class StoredLakeQueries implements LakeQueries {
   async close(): Promise<void> {
     const parts = await this.#parts?.catch(() => null)
     parts?.runner.close()
+    this.#copies?.close()
+    rmSync(this.#fetching.folder, { recursive: true, force: true })
   }
 
   async #open(): Promise<Parts> {
@@ -113,13 +141,9 @@ function isIn(sourceId: string, sources: readonly string[] | 'all'): boolean {
   return sources === 'all' || sources.includes(sourceId)
 }
 
-function placeOf(lake: Destination): WarehouseSettings & { engine: 'parquet' } {
+function urlOf(lake: Destination): string {
   if (lake.type !== 'warehouse' || lake.warehouse.engine !== 'parquet') throw new ApiError('not_a_lake')
-  if (!lake.warehouse.url.startsWith('file:'))
-    throw new ApiError('not_a_lake', {
-      message: 'Only lakes in folders can be queried. Query the bucket of this lake with DuckDB, or add a lake in a folder.',
-    })
-  return { engine: 'parquet', url: lake.warehouse.url }
+  return lake.warehouse.url
 }
 
 function asApiError({ code, message, line, column }: SqlFault): ApiError {

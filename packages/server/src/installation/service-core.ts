@@ -13,6 +13,7 @@ import type { SettledEvent } from '../delivery/events/events.ts'
 import type { HostOptions } from '../delivery/link/host-channel.ts'
 import { openInlineSender, openSenderThreads } from '../delivery/open-senders.ts'
 import { Hosts, type HostsOptions } from '../delivery/supervision/hosts.ts'
+import { copyFolderName, createCopyFolder } from '../delivery/supervision/loading/bucket-copies.ts'
 import { LoaderAnswering } from '../delivery/supervision/loading/loader-answers.ts'
 import { Loaders } from '../delivery/supervision/loading/loaders.ts'
 import { TokenKeeper } from '../delivery/supervision/token-keeper.ts'
@@ -82,7 +83,8 @@ export async function openServiceCore(config: Config, log: Log, parts: AppParts)
   const allowed = { allowPrivate: allowsPrivate(config), allow: [...config.allowAddresses] }
   const readStateOf = (destinationId: string): Promise<StateEntry[]> => readState(store.documents, destinationId, clock.wallMs())
   const hosts = createHosts(config, allowed, log, { ...parts, tokens: () => tokens, readState: readStateOf })
-  const loaders = createLoaders(config, allowed, log, (about) => answering.answer(about))
+  const copyFolder = copyFolderName()
+  const loaders = createLoaders(config, copyFolder, allowed, log, (about) => answering.answer(about))
   const opened = await openStore(config, {
     log,
     onState: (problem) => reportStoreState(problem, log, metrics),
@@ -134,7 +136,7 @@ export async function openServiceCore(config: Config, log: Log, parts: AppParts)
     // Another node with a different key has initialised the empty store first.
     throw error instanceof SecretBoxError ? new StartProblem(error.message, { cause: error }) : error
   })
-  return { ...opened, ...initialized, allowed, tokens, clock, plans, observer, pacing, delivery, holds, proxies }
+  return { ...opened, ...initialized, allowed, copyFolder, tokens, clock, plans, observer, pacing, delivery, holds, proxies }
 }
 
 /** Without the catalogue of a package that a test has given, nothing is compared. */
@@ -234,7 +236,13 @@ function createHosts(
 }
 
 /** Starts no process until a warehouse has work. */
-function createLoaders(config: Config, guard: HostOptions['guard'], log: Log, answer: (about: unknown) => Promise<unknown>): Loaders {
+function createLoaders(
+  config: Config,
+  copyFolder: string,
+  guard: HostOptions['guard'],
+  log: Log,
+  answer: (about: unknown) => Promise<unknown>,
+): Loaders {
   return new Loaders({
     count: 1,
     host() {
@@ -244,7 +252,9 @@ function createLoaders(config: Config, guard: HostOptions['guard'], log: Log, an
       if (lakes !== null) mkdirSync(lakes, { recursive: true })
       const dataFolders = lakes === null ? [] : [lakes]
       const folders = codeFolders(url)
-      return { guard, closeGraceMs: CLOSE_GRACE_MS, gateway: null, ca: null, packageUrl: url.href, codeFolders: folders, dataFolders }
+      const scratchFolder = createCopyFolder(copyFolder)
+      const code = { gateway: null, ca: null, packageUrl: url.href, codeFolders: folders }
+      return { guard, closeGraceMs: CLOSE_GRACE_MS, ...code, dataFolders, scratchFolder }
     },
     onLost: (err) => log.error({ err }, 'a process that loads messages into warehouses failed and is replaced'),
     onOutput: (line, loader) => log.warn({ loader, line }, 'a loader printed a line'),

@@ -7,6 +7,7 @@ import type {
   ArchivePage,
   ArchiveQuery,
   Check,
+  LakeCopying,
   Load,
   LoadedTable,
   LoadResult,
@@ -24,7 +25,9 @@ import type { LakeFiles } from './lake-files.ts'
 import { isFolderOf, OWNER_FILE, placeTaken } from './owner.ts'
 import { ParquetFile } from './parquet-file.ts'
 import { loadState } from './state-files.ts'
+import { copyTable } from './table-copies.ts'
 import { type Committed, loadTable } from './table-files.ts'
+import { tablesOf } from './table-list.ts'
 import { deleteFromTable, keepUp } from './upkeep.ts'
 
 /** Tables of a load that are written at the same time: most of the time of a small one is spent waiting for the disk. */
@@ -133,6 +136,15 @@ export class ParquetLake implements Warehouse {
       return this.#archive.size(`${query.schema.name}/${ARCHIVE_TABLE}`, query)
     })
 
+  readonly copying: LakeCopying = {
+    tables: (schemas) => this.#told(async () => tablesOf(this.#files, await this.#ownOf(schemas))),
+    copy: (request) =>
+      this.#told(async () => {
+        await this.#assertOwn(request.schema)
+        return copyTable(this.#files, request)
+      }),
+  }
+
   async close(): Promise<void> {
     await this.#files.close?.()
   }
@@ -172,6 +184,12 @@ export class ParquetLake implements Warehouse {
     } catch (error) {
       return { table, rows: 0, bytes: 0, error: problemOf(error, this.#files.place) }
     }
+  }
+
+  async #ownOf(schemas: readonly string[]): Promise<string[]> {
+    const destinationId = this.#destinationId
+    const isOwn = await Promise.all(schemas.map((schema) => destinationId === null || isFolderOf(this.#files, schema, destinationId)))
+    return schemas.filter((_, at) => isOwn[at])
   }
 
   async #assertOwn(schema: string): Promise<void> {

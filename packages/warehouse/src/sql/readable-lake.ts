@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { LakeFiles } from '../parquet/lake-files.ts'
 import { readManifest } from '../parquet/manifest.ts'
 import { isFolderOf } from '../parquet/owner.ts'
+import { tablesOf } from '../parquet/table-list.ts'
 import type { TableName } from './protocol.ts'
 
 export interface ReadableLake {
@@ -60,18 +61,4 @@ export class FolderLake implements ReadableLake {
       return { files: paths.filter((_, at) => isThere[at]), warnings }
     }
   }
-}
-
-export async function tablesOf(files: LakeFiles, schemas: readonly string[]): Promise<TableName[]> {
-  const found = await Promise.all(
-    schemas.map(async (schema) => {
-      const entries = await files.list(schema)
-      return entries.filter(({ isFolder }) => isFolder).map(({ name: table }) => ({ schema, table }))
-    }),
-  )
-  return found.flat().sort((one, other) => compare(one.schema, other.schema) || compare(one.table, other.table))
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0
 }

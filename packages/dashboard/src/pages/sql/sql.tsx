@@ -51,7 +51,7 @@ function Lakes({ destinations }: { destinations: readonly Destination[] }) {
   if (lake === undefined)
     return (
       <Empty title="No lake yet" link={{ to: '/destinations/new?type=warehouse', label: 'Add a lake' }}>
-        A lake is a warehouse of Parquet files in a folder. Messages can be queried a moment after they were accepted.
+        A lake is a warehouse of Parquet files in a folder or in a bucket. Messages can be queried a moment after they were accepted.
       </Empty>
     )
   return (

@@ -26,6 +26,8 @@ export interface HostOptions extends Pick<ThreadOptions, 'guard' | 'closeGraceMs
   codeFolders: readonly string[]
   /** Only of a loader: the folders with data, which it can read and write. */
   dataFolders?: readonly string[]
+  /** Only of a loader: a folder for files that are needed for some minutes. */
+  scratchFolder?: string
 }
 
 export interface HostEvents extends LinkEvents {
@@ -61,8 +63,9 @@ export function openHost(
   program = PROGRAM,
   maxRssBytes = MAX_RSS_BYTES,
 ): PacketLink {
-  const { codeFolders, ca, dataFolders = [] } = options
-  const isLoader = dataFolders.length > 0
+  const { codeFolders, ca, scratchFolder } = options
+  const isLoader = scratchFolder !== undefined
+  const dataFolders = [...(options.dataFolders ?? []), ...(isLoader ? [scratchFolder] : [])]
   const link: PacketLink = new PacketLink(
     ({ packet, ended }) => {
       const args = [

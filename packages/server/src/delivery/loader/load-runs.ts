@@ -9,6 +9,7 @@ import type { WarehouseDestination } from '../../destinations/warehouse/settings
 import type { LoadRecord } from '../../store/store.ts'
 import { withTimeout } from '../../timing/with-timeout.ts'
 import { archiveIn } from '../link/archive-message.ts'
+import { copyIn } from '../link/copy-message.ts'
 import { loadOf } from '../link/load-progress.ts'
 import { failure, type Outcome, type RanMessage, type RanRequest, type ReasonCode, withoutAnswer } from '../link/outcome.ts'
 import { upkeepIn } from '../link/upkeep-message.ts'
@@ -16,6 +17,7 @@ import { checkIn } from '../link/warehouse-check.ts'
 import type { IntegrationRuns, RunWork } from '../sender/integration-runs.ts'
 import { runArchive } from './archive-run.ts'
 import { runCheck } from './check-run.ts'
+import { runCopy } from './copy-run.ts'
 import type { Engines } from './engines.ts'
 import { StoredSchemas } from './stored-schemas.ts'
 import { runUpkeep } from './upkeep-run.ts'
@@ -90,6 +92,8 @@ export class LoadRuns implements IntegrationRuns {
     if (upkeep !== null) return answered(await runUpkeep(warehouse, destination, upkeep, this.#schemas, signal), startedMs)
     const archive = archiveIn(text)
     if (archive !== null) return answered(await runArchive(warehouse, archive), startedMs)
+    const copy = copyIn(text)
+    if (copy !== null) return answered(await runCopy(warehouse, copy), startedMs)
     if (work.keepsRequests) return test(warehouse)
     if (isDeletion(work)) return this.#delete(warehouse, destination, work, signal)
     const bytes = work.messages.reduce((sum, { text }) => sum + text.length, 0)

@@ -1,0 +1,190 @@
+// Copies of the files of lakes in buckets, for queries: a query reads local files only. Loaders fetch them (delivery/loader/copy-run.ts). They are kept for some
+// minutes after the last query of the table, and have a largest size together. A table in use is never removed. See docs/decisions/0150-sql-over-buckets.md.
+
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TableCopies } from '@switchyard/warehouse'
+import type { ReadableLake } from '@switchyard/warehouse/sql'
+import type { Destination } from '../../../store/store.ts'
+import type { CopyRequest } from '../../link/copy-message.ts'
+
+type TableName = Awaited<ReturnType<ReadableLake['tables']>>[number]
+
+export interface BucketCopiesOptions {
+  ask: (lake: Destination, request: CopyRequest) => Promise<unknown>
+  /** What a query fails with if its tables are too large. */
+  tooLarge: (message: string) => Error
+  folder: string
+  maxBytes?: number
+  keptMs?: number
+}
+
+interface Kept {
+  folder: string
+  bytes: number
+  /** The queries that read it. */
+  users: number
+  usedAtMs: number
+}
+
+const MAX_BYTES = 2 * 1024 ** 3
+/** A user who was deleted in between is in the copies until then, but no query reads them any more. */
+const KEPT_MS = 600_000
+const NAME = /^switchyard-sql-(\d+)-/
+
+export class BucketCopies {
+  readonly #options: Required<BucketCopiesOptions>
+  readonly #kept = new Map<string, Kept>()
+  #turn: Promise<unknown> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: BucketCopiesOptions) {
+    this.#options = { maxBytes: MAX_BYTES, keptMs: KEPT_MS, ...options }
+  }
+
+  /** The lake for one query. Call `release` when that has ended. */
+  lake(lake: Destination): ReadableLake & { release: () => void } {
+    const used: Kept[] = []
+    let isOver = false
+    return {
+      tables: async (schemas) => (await this.#options.ask(lake, { kind: 'tables', schemas })) as TableName[],
+      files: async (table, signal) => {
+        // Fetching goes on if the query is cancelled, so that the next one finds what was fetched.
+        const copied = this.#copied(lake, table).then(({ kept, ...copies }) => {
+          if (isOver) this.#release([kept])
+          else used.push(kept)
+          return copies
+        })
+        return await Promise.race([copied, aborted(signal)])
+      },
+      release: () => {
+        isOver = true
+        this.#release(used)
+      },
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+  }
+
+  /** One table after the other, so that all of them together fit. */
+  #copied(lake: Destination, table: TableName): Promise<{ kept: Kept; files: string[]; warnings: string[] }> {
+    const copied = this.#turn.then(() => this.#copy(lake, table))
+    this.#turn = copied.catch(() => undefined)
+    return copied
+  }
+
+  async #copy(lake: Destination, { schema, table }: TableName): Promise<{ kept: Kept; files: string[]; warnings: string[] }> {
+    const { folder, maxBytes, ask, tooLarge } = this.#options
+    const key = JSON.stringify([lake.id, schema, table])
+    const kept = this.#kept.get(key) ?? { folder: join(folder, randomUUID()), bytes: 0, users: 0, usedAtMs: 0 }
+    this.#kept.set(key, kept)
+    kept.users++
+    try {
+      for (;;) {
+        const free = maxBytes - this.#bytesBeside(kept)
+        const request: CopyRequest = { kind: 'copy', schema, table, folder: kept.folder, maxBytes: free }
+        const { bytes, files, warnings } = (await ask(lake, request)) as TableCopies
+        if (files !== null) {
+          kept.bytes = bytes
+          return { kept, files, warnings }
+        }
+        if (!(await this.#makeRoom(kept, bytes)))
+          throw tooLarge(
+            `The files of ${schema}.${table} have ${gigabytes(bytes)} GB. At most ${gigabytes(maxBytes)} GB of a bucket are fetched for queries at the same time. Query the bucket with DuckDB instead, or use a lake in a folder.`,
+          )
+      }
+    } catch (error) {
+      this.#release([kept])
+      throw error
+    }
+  }
+
+  #bytesBeside(own: Kept): number {
+    return [...this.#kept.values()].reduce((sum, kept) => sum + (kept === own ? 0 : kept.bytes), 0)
+  }
+
+  /** Removes what no query reads, the least recently used first. */
+  async #makeRoom(own: Kept, bytes: number): Promise<boolean> {
+    const { maxBytes } = this.#options
+    const unused = [...this.#kept].filter(([, kept]) => kept !== own && kept.users === 0)
+    for (const [key, kept] of unused.sort(([, one], [, other]) => one.usedAtMs - other.usedAtMs)) {
+      if (this.#bytesBeside(own) + bytes <= maxBytes) break
+      await this.#remove(key, kept)
+    }
+    return this.#bytesBeside(own) + bytes <= maxBytes
+  }
+
+  #release(used: readonly Kept[]): void {
+    for (const kept of used) {
+      kept.users--
+      kept.usedAtMs = Date.now()
+    }
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#removeOld(), this.#options.keptMs)
+    this.#timer.unref()
+  }
+
+  /** In its turn, so that nothing is removed that is being fetched. */
+  #removeOld(): Promise<unknown> {
+    this.#turn = this.#turn.then(async () => {
+      for (const [key, kept] of [...this.#kept]) {
+        if (kept.users === 0 && kept.usedAtMs + this.#options.keptMs <= Date.now()) await this.#remove(key, kept)
+      }
+    })
+    return this.#turn
+  }
+
+  async #remove(key: string, { folder }: Kept): Promise<void> {
+    this.#kept.delete(key)
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Creates the folder for the copies, which only this user can open, and removes those of processes that were killed. */
+export function createCopyFolder(folder: string, above = tmpdir()): string {
+  for (const name of existsSync(above) ? readdirSync(above) : []) {
+    const [, pid] = NAME.exec(name) ?? []
+    if (pid !== undefined && join(above, name) !== folder && (Number(pid) === process.pid || !isAlive(Number(pid))))
+      removeIfOwn(join(above, name))
+  }
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return folder
+}
+
+export function copyFolderName(above = tmpdir()): string {
+  return join(above, `switchyard-sql-${process.pid}-${randomUUID()}`)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // EPERM: it is somebody else's.
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
+function removeIfOwn(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true })
+  } catch {
+    // It belongs to somebody else.
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason as Error)
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  })
+}
+
+function gigabytes(bytes: number): string {
+  return (bytes / 1e9).toFixed(1)
+}

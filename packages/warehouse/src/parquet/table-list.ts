@@ -1,0 +1,23 @@
+// The tables of a lake: the folders in those of its schemas.
+
+import type { LakeFiles } from './lake-files.ts'
+
+interface TableName {
+  schema: string
+  table: string
+}
+
+/** In the order of their names. */
+export async function tablesOf(files: LakeFiles, schemas: readonly string[]): Promise<TableName[]> {
+  const found = await Promise.all(
+    schemas.map(async (schema) => {
+      const entries = await files.list(schema)
+      return entries.filter(({ isFolder }) => isFolder).map(({ name: table }) => ({ schema, table }))
+    }),
+  )
+  return found.flat().sort((one, other) => compare(one.schema, other.schema) || compare(one.table, other.table))
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0
+}
