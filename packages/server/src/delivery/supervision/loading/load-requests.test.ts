@@ -111,6 +111,27 @@ test('a request whose notification is lost is found with the next heartbeat, als
   assert.deepEqual([rig.asked.map(({ node }) => node), rig.asked[0]?.request], [[0, 1], rig.asked[1]?.request])
 })
 
+test('a node that is alone carries out what it forgot while its lease was not valid, and deletes what could not be deleted', async () => {
+  const rig = startRig()
+  rig.count = 1
+  const { requests, heartbeat } = rig.node(0)
+  heartbeat()
+  await rig.settled()
+  rig.owner = -1
+  await requests.want('dst')
+  rig.owner = 0
+  heartbeat()
+  await rig.settled()
+  assert.equal(rig.asked.length, 1)
+  rig.problem = new StoreUnavailable('away')
+  rig.asked[0]?.end()
+  await rig.settled()
+  rig.problem = null
+  heartbeat()
+  await rig.settled()
+  assert.deepEqual([rig.stored.size, rig.asked.length, rig.errors], [0, 1, []])
+})
+
 test('a later request is not deleted by the end of an earlier one', async () => {
   const rig = startRig()
   await rig.node(0).requests.want('dst')

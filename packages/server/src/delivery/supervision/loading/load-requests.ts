@@ -23,6 +23,8 @@ export class LoadRequests {
   readonly #deps: LoadRequestsDeps
   /** The ids of requests whose messages are in loads, and that may still be stored. */
   readonly #ended = new Set<string>()
+  /** The ids of all requests that may still be stored, as far as this node knows. */
+  readonly #open = new Set<string>()
   #nodeCount = 0
   #mustRead = true
   #reading: Promise<void> | null = null
@@ -40,8 +42,8 @@ export class LoadRequests {
       if (text === ASKED) this.#readSoon()
     })
     nodes?.onChange(() => {
-      // Alone, this node has made all loads since it last read.
-      if (this.#mustRead || nodes.count > 1 || nodes.count !== this.#nodeCount) this.#readSoon()
+      // Alone, this node has taken all requests since it last read. It has forgotten those that are open if its lease was not valid for a while.
+      if (this.#mustRead || this.#open.size > 0 || nodes.count > 1 || nodes.count !== this.#nodeCount) this.#readSoon()
       this.#nodeCount = nodes.count
     })
     this.#readSoon()
@@ -87,7 +89,7 @@ export class LoadRequests {
     if (![...store.configuration().destinations.values()].some(({ type }) => type === 'warehouse')) return
     const stored = await loadRequests(store.documents)
     const ids = new Set(stored.map(({ id }) => id))
-    for (const id of this.#ended) if (!ids.has(id)) this.#ended.delete(id)
+    for (const known of [this.#ended, this.#open]) for (const id of known) if (!ids.has(id)) known.delete(id)
     for (const request of stored) {
       if (this.#ended.has(request.id)) this.#end(request)
       else this.#carryOut(request)
@@ -96,6 +98,7 @@ export class LoadRequests {
 
   #carryOut(request: LoadRequest): void {
     if (this.#stopped) return
+    this.#open.add(request.id)
     this.#deps.loadNow(request.destinationId, request.id, () => {
       this.#ended.add(request.id)
       this.#end(request)
