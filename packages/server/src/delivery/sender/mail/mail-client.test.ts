@@ -14,6 +14,9 @@ import { emailOf } from './email.ts'
 import { LimitedConnection } from './limited-connection.ts'
 import { createMailClient } from './mail-client.ts'
 
+const LINE = 'lorem ipsum dolor sit\n'
+const LARGE_BYTES = LINE.length * 200_000
+
 /** The header fields of an email, and its text. */
 function read({ content }: { content: string }): { fields: string[]; text: string } {
   const [head = '', ...rest] = content.split('\r\n\r\n')
@@ -72,6 +75,32 @@ suite('emails', () => {
     const outcome = await sendEmail(t, server, { confirmationMs: SHORT_MS })
     assertFailed(outcome, 'temporary', 'timeout')
     assert.equal(outcome.error, 'The deadline of 150 ms passed while waiting for the mail server to confirm the email.')
+  })
+
+  test('a large email is sent as it is, far within its deadline', async (t) => {
+    const server = await startMailServer(t, { secure: true })
+    const text = LINE.repeat(LARGE_BYTES / LINE.length)
+    assert.equal(
+      (await sendEmail(t, server, { scheme: 'smtps', email: { ...EMAIL, text }, request: { timeoutMs: 60_000 } })).verdict,
+      'success',
+    )
+    const [email] = server.emails
+    assert.equal(read(email ?? { content: '' }).text.replaceAll('\r\n', '\n'), text.trimEnd())
+  })
+
+  test('a server that stops reading in the middle of a large email is given up at the deadline', async (t) => {
+    const answer = (command: string) => {
+      if (command === 'DATA') queueMicrotask(() => server.stopReading())
+      return undefined
+    }
+    const server = await startMailServer(t, { secure: true, answer })
+    // More than the buffers of both sockets.
+    const email = { ...EMAIL, text: LINE.repeat(800_000) }
+    const outcome = await sendEmail(t, server, { scheme: 'smtps', email, request: { timeoutMs: 5_000 }, confirmationMs: SHORT_MS })
+    assertFailed(outcome, 'temporary', 'timeout')
+    // On a very slow machine, it is still being written.
+    assert.match(outcome.error ?? '', /^The deadline of 5000 ms passed while the email was being (sent|written)\.$/)
+    assert.deepEqual(server.emails, [])
   })
 
   test('a closed client does not wait for the confirmation', async (t) => {

@@ -23,6 +23,7 @@ import {
 
 /** Always the same, so that mail servers do not learn the name of the host. Some accept no name without a domain. */
 const EHLO_NAME = '[127.0.0.1]'
+const PIECE_BYTES = 65_536
 
 export interface MailClientOptions extends HttpClientOptions {
   /** Default: EMAIL_CONFIRMATION_MS. */
@@ -76,8 +77,20 @@ export function createMailClient(options: MailClientOptions): HttpClient {
 
 interface Written {
   envelope: { from: string; to: string[]; size: number }
-  /** It keeps nothing of what was read from it, so the email is not in memory while the server confirms it. */
+  /** It keeps nothing once it was read, so the email is not in memory while the server confirms it. */
   content: Readable
+}
+
+/** In pieces, so that it ends only after the server has read nearly all of it. */
+function inPieces(bytes: Buffer): Readable {
+  let left = bytes
+  return new Readable({
+    read() {
+      const piece = left.subarray(0, PIECE_BYTES)
+      left = left.length > PIECE_BYTES ? left.subarray(PIECE_BYTES) : Buffer.alloc(0)
+      this.push(piece.length === 0 ? null : piece)
+    },
+  })
 }
 
 class MailAttempt {
@@ -124,10 +137,7 @@ class MailAttempt {
       const email = emailOf(this.#request.body.toString())
       if (typeof email === 'string') return email
       const bytes = await writtenEmail(email, headerOf(this.#request, 'message-id') ?? '', new Date())
-      const content = new Readable({ read: () => undefined })
-      content.push(bytes)
-      content.push(null)
-      return { envelope: { from: email.from.address, to: [...email.to], size: bytes.length }, content }
+      return { envelope: { from: email.from.address, to: [...email.to], size: bytes.length }, content: inPieces(bytes) }
     } catch {
       return REASONS.mail_invalid[1]
     }
