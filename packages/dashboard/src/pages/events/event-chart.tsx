@@ -10,6 +10,8 @@ import { useNow } from '../../components/styled.tsx'
 import { count, dateTime, plural } from '../../text/format.ts'
 import { type EventPoint, eventSeries } from './event-period.ts'
 
+const BY_DAY = ' Events of more than 7 days ago are counted by the day, in UTC.'
+
 interface EventChartProps {
   sourceId: string
   hours: readonly EventPoint[]
@@ -25,13 +27,11 @@ export default function EventChart({ sourceId, hours, days }: EventChartProps) {
   const values = slots.map(({ rows }) => rows.reduce((sum, { count: messages }) => sum + messages, 0))
   const total = values.reduce((sum, messages) => sum + messages, 0)
   const where = beginsAt === null ? `in the ${whichPeriod(period)}` : `since ${dateTime(beginsAt)}`
-  const why = beginsAt === null ? '' : step === 'hour' ? ' Events are counted by the hour.' : ''
+  const oldest = days[0]
+  const why = step === 'day' ? BY_DAY : beginsAt === null ? '' : ' Events are counted by the hour.'
+  const missing = oldest !== undefined && within.from < oldest.at ? ` There are no counts from before ${dateTime(oldest.at)}.` : ''
   return (
-    <Section
-      title="Messages over time"
-      about={`${plural(total, 'message')} ${where}.${why}${step === 'day' ? ' Events of more than 7 days ago are counted by the day, in UTC.' : ''}`}
-      actions={<PeriodChoice />}
-    >
+    <Section title="Messages over time" about={`${plural(total, 'message')} ${where}.${why}${missing}`} actions={<PeriodChoice />}>
       <TimeChart
         title="Messages"
         unit={perText(slots)}
