@@ -6,7 +6,7 @@ import { buildOptionalPackage, packOptionalPackage } from './optional-package.ts
 
 /** Empties the folder and builds into it. */
 export function buildWarehouse(folder: string): Promise<void> {
-  return buildOptionalPackage({ workspace: 'warehouse', files: ['README.md'] }, folder)
+  return buildOptionalPackage({ workspace: 'warehouse', files: ['README.md', 'warm-up.parquet'] }, folder)
 }
 
 if (import.meta.main) {

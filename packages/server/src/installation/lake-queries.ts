@@ -94,6 +94,12 @@ export class StoredLakeQueries implements LakeQueries {
 
   async tables(lake: Destination, sources: readonly string[] | 'all'): Promise<LakeTable[]> {
     const found = await readSchemas(this.#store.documents, lake.id)
+    // Whoever wants to know the tables will query them soon. Without the package, the query says so.
+    if (found.length > 0)
+      void this.#open().then(
+        ({ runner }) => runner.prepare(),
+        () => {},
+      )
     return found
       .filter(({ sourceId }) => isIn(sourceId, sources))
       .flatMap(({ sourceId, schema }) =>

@@ -1,6 +1,7 @@
 // The database of one query: in memory, locked before the query is looked at. What a query can read are the files of the views that it names, and nothing
 // else: no other files, no network, no extensions, no settings. There is one for parsing, which can read nothing at all, and one for running.
 
+import { fileURLToPath } from 'node:url'
 import { type DuckDBConnection, DuckDBInstance, type DuckDBPreparedStatement, StatementType } from '@duckdb/node-api'
 import { faultAt, faultOf, QueryFault } from './faults.ts'
 import type { SqlAnswer, SqlLimits, SqlValue, TableName, ViewFiles } from './protocol.ts'
@@ -8,8 +9,17 @@ import { type References, referencesOf, refusedFunction, wantedTables } from './
 import { jsonValue } from './result-values.ts'
 
 const MB = 1_000_000
-/** The memory limit of DuckDB while it parses, or waits for a query. */
+/** The memory limit of DuckDB while it parses. */
 const PARSER_MB = 64
+/** A small table of a lake, which scripts/write-warm-up-table.ts has written. */
+const WARM_UP_TABLE = fileURLToPath(new URL('../../warm-up.parquet', import.meta.url))
+/** What queries usually do: count, add, search, sort. */
+const WARM_UP_QUERIES = [
+  'SELECT event, count(*), sum(total) FROM warm_up GROUP BY event ORDER BY event',
+  "SELECT * FROM warm_up WHERE user_id = 'user-7' AND total > 0 ORDER BY received_at LIMIT 100",
+  "SELECT date_trunc('day', received_at) AS day, count(*), count(DISTINCT user_id) FROM warm_up GROUP BY 1 ORDER BY 1",
+]
+const WARM_UP_LIMITS: SqlLimits = { rows: 100, bytes: MB, memoryMb: 64, timeMs: 1_000 }
 
 const SETTINGS = {
   threads: '2',
@@ -38,10 +48,31 @@ export async function openDatabases(): Promise<Databases> {
   const parsing = await openDatabase(PARSER_MB)
   await lock(parsing, [])
   await serialized(parsing, 'SELECT 1')
+  return { parsing, running: await openRunning() }
+}
+
+async function openRunning(): Promise<DuckDBConnection> {
   const running = await openDatabase(PARSER_MB)
   // Without this, the metadata of files would be read when the view is made, and again by the query.
   await running.run('SET parquet_metadata_cache = true')
-  return { parsing, running }
+  return running
+}
+
+/**
+ * Runs queries over a small table in databases of their own, because code that runs for the first time in a process takes longer than many queries. Stops
+ * after a query if `isWanted` returns true. Returns the number of rows that the queries have returned.
+ */
+export async function warmUp({ parsing }: Databases, isWanted: () => boolean): Promise<number> {
+  let found = 0
+  const tables = [{ schema: 'main', table: 'warm_up' }]
+  for (const query of WARM_UP_QUERIES) {
+    if (isWanted()) break
+    const databases = { parsing, running: await openRunning() }
+    const views = (await tablesOf(databases, query, tables)).map((table) => ({ ...table, files: [WARM_UP_TABLE] }))
+    found += (await runQuery(databases, query, views, [], WARM_UP_LIMITS)).rows.length
+    databases.running.closeSync()
+  }
+  return found
 }
 
 async function openDatabase(memoryMb: number): Promise<DuckDBConnection> {
@@ -51,11 +82,10 @@ async function openDatabase(memoryMb: number): Promise<DuckDBConnection> {
   return db
 }
 
-async function lock(db: DuckDBConnection, files: readonly string[], prepare: () => Promise<void> = async () => {}): Promise<void> {
-  if (files.length > 0) await db.run(`SET allowed_paths = [${files.map(textLiteral).join(', ')}]`)
-  await db.run('SET enable_external_access = false')
-  await prepare()
-  await db.run('SET lock_configuration = true')
+/** One text, because each statement that is run alone waits for a thread. DuckDB runs the statements in turn, and stops at the first one that fails. */
+async function lock(db: DuckDBConnection, files: readonly string[], statements: readonly string[] = []): Promise<void> {
+  const allowed = files.length === 0 ? [] : [`SET allowed_paths = [${files.map(textLiteral).join(', ')}]`]
+  await db.run([...allowed, 'SET enable_external_access = false', ...statements, 'SET lock_configuration = true'].join(';\n'))
 }
 
 /** Parses the query, and returns the tables of the lake that it needs. Throws a QueryFault if it is not exactly one SELECT. */
@@ -109,8 +139,7 @@ export async function runQuery(
 ): Promise<Omit<SqlAnswer, 'warnings'>> {
   const files = views.flatMap((view) => view.files)
   try {
-    await db.run(`SET memory_limit = '${limits.memoryMb}MB'`)
-    await lock(db, files, () => createViews(db, views, schemas))
+    await lock(db, files, [`SET memory_limit = '${limits.memoryMb}MB'`, ...viewStatements(views, schemas)])
   } catch (error) {
     throw new QueryFault(faultOf(error, query, false))
   }
@@ -121,18 +150,19 @@ export async function runQuery(
   }
 }
 
-async function createViews(db: DuckDBConnection, views: readonly ViewFiles[], schemas: readonly string[]): Promise<void> {
+function viewStatements(views: readonly ViewFiles[], schemas: readonly string[]): string[] {
   const used = new Set([...schemas, ...views.map(({ schema }) => schema)])
-  for (const schema of used) await db.run(`CREATE SCHEMA IF NOT EXISTS ${identifier(schema)}`)
+  const statements = Array.from(used, (schema) => `CREATE SCHEMA IF NOT EXISTS ${identifier(schema)}`)
   for (const { schema, table, files } of views) {
     const days = files.every((path) => /\/day=\d{4}-\d\d-\d\d\/[^/]+$/.test(path))
     // Columns that came later are missing in older files. `day` is a part of the path, so a condition on it skips files.
     const options = `union_by_name = true, hive_partitioning = ${days}${days ? ", hive_types = {'day': DATE}" : ''}`
     const list = files.map(textLiteral).join(', ')
-    await db.run(`CREATE VIEW ${identifier(schema)}.${identifier(table)} AS SELECT * FROM read_parquet([${list}], ${options})`)
+    statements.push(`CREATE VIEW ${identifier(schema)}.${identifier(table)} AS SELECT * FROM read_parquet([${list}], ${options})`)
   }
   const path = [...used].map(identifier)
-  if (path.length > 0) await db.run(`SET search_path = ${textLiteral([...path, 'main'].join(','))}`)
+  if (path.length > 0) statements.push(`SET search_path = ${textLiteral([...path, 'main'].join(','))}`)
+  return statements
 }
 
 /** The parser's own word for what the statement is. */

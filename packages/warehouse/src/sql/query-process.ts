@@ -4,7 +4,7 @@
 import { createInterface } from 'node:readline'
 import { faultOf } from './faults.ts'
 import type { FromProcess, SqlFault, SqlLimits, TableName, ToProcess, ViewFiles } from './protocol.ts'
-import { openDatabases, runQuery, tablesOf } from './query-database.ts'
+import { openDatabases, runQuery, tablesOf, warmUp } from './query-database.ts'
 
 /** What DuckDB may use is a setting; this is for the rest: values while they become JSON, and what DuckDB does not count. */
 const REST_MB = 512
@@ -45,6 +45,8 @@ function watchMemory({ memoryMb }: SqlLimits): void {
 async function main(): Promise<void> {
   const databases = await openDatabases()
   await say({ kind: 'ready' })
+  // If it fails, the query is only slower.
+  await warmUp(databases, () => waiting.length > 0).catch(() => 0)
   const { query, tables, limits } = await next<'query'>()
   watchMemory(limits)
   try {

@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { SqlLake } from '../fixtures/sql-lake.ts'
+import { openDatabases, warmUp } from './query-database.ts'
 
 const lake = new SqlLake()
 const BOTH = ['app', 'shop']
@@ -112,4 +113,19 @@ test('the rows of a file that is gone are missing, and the answer says so', asyn
   const { rows, warnings } = await lake.run('select id from tracks order by 1')
   assert.deepEqual(rows, [['m1'], ['m3']])
   assert.deepEqual(warnings, ['shop/tracks/day=2026-11-16/load_1.parquet is gone, so its 1 rows are missing in the result.'])
+})
+
+test('the queries with which a process warms up find rows in their table, and stop when a real query has come', async () => {
+  const databases = await openDatabases()
+  const all = await warmUp(databases, () => false)
+  let asked = 0
+  const first = await warmUp(databases, () => asked++ > 0)
+  assert.ok(all > first && first > 0, `${first} of ${all}`)
+  assert.equal(await warmUp(databases, () => true), 0)
+})
+
+test('a table is found by a name that differs in case, is quoted, or is in a text too; what only looks like a name is not read', async () => {
+  assert.deepEqual((await lake.run('select count(*) from "Order_Completed"')).rows, [[3]])
+  assert.deepEqual((await lake.run(`select 'tracks', count(*) from shop.order_completed`)).rows, [['tracks', 3]])
+  assert.deepEqual((await lake.run(`select 'secret_thing' as order_completed`)).rows, [['secret_thing']])
 })

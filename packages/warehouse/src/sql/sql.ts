@@ -1,5 +1,5 @@
 // SQL over a lake, as the service sees it: one process per query, which is killed when it takes too long, when the query is cancelled, or when it has
-// answered. DuckDB is loaded in that process only. A process that has loaded it waits for the next query for a minute, because loading takes longer than most queries.
+// answered. DuckDB is loaded in that process only. A process that has loaded it waits for the next query for some minutes, because loading takes longer than most queries.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -15,7 +15,11 @@ export const MAX_QUERY_BYTES = 100_000
 /** Each may use the memory of the limits. */
 const MAX_RUNNING = 2
 const MAX_WAITING = 16
-const SPARE_MS = 60_000
+const SPARE_MS = 3 * 60_000
+/** Starting a process stops this one for some milliseconds, so the answer of the query goes out before. */
+const SPARE_AFTER_MS = 10
+/** If a query seems to name more tables than this, their files are read when the process asks for them. */
+const MAX_READ_AHEAD = 8
 /** A query whose files were merged away is run again, with the files that replaced them. */
 const ATTEMPTS = 3
 const PROGRAM = fileURLToPath(import.meta.resolve('./query-process.ts'))
@@ -71,6 +75,11 @@ export class SqlRunner {
     }
   }
 
+  /** Starts a process for the next query, because somebody is about to write one. It ends if none comes. */
+  prepare(): void {
+    if (this.#running === 0) this.#keepSpare()
+  }
+
   close(): void {
     this.#stopping.abort()
     clearTimeout(this.#spareTimer)
@@ -119,9 +128,10 @@ export class SqlRunner {
       const tables = await lake.tables(schemas)
       await child.next('ready')
       child.say({ kind: 'query', query, tables, limits })
+      const ahead = readAhead(lake, query, tables, ended)
       const first = await child.next('wanted', 'answer')
       if (first.kind === 'answer') return { ...first.answer, warnings: [] }
-      const { views, warnings } = await filesOf(lake, first.tables, tables, ended)
+      const { views, warnings } = await filesOf(ahead, first.tables, tables, ended)
       child.say({ kind: 'files', views })
       return { ...(await child.next('answer')).answer, warnings }
     } finally {
@@ -136,7 +146,11 @@ export class SqlRunner {
     clearTimeout(this.#spareTimer)
     // Its start would take time from the query that runs, so it begins when that has ended.
     this.#spareTimer = undefined
-    taken.onEnd = () => this.#keepSpare()
+    taken.onEnd = () => {
+      if (this.#spare !== null) return
+      clearTimeout(this.#spareTimer)
+      this.#spareTimer = setTimeout(() => this.prepare(), SPARE_AFTER_MS).unref()
+    }
     return taken
   }
 
@@ -151,8 +165,22 @@ export class SqlRunner {
   }
 }
 
+/** Reads the manifests of the tables whose names are in the text of the query, while the process parses it. What the process does not ask for is dropped. */
+function readAhead(lake: ReadableLake, query: string, tables: readonly TableName[], signal: AbortSignal): Pick<ReadableLake, 'files'> {
+  const text = query.toLowerCase()
+  const named = tables.filter(({ table }) => text.includes(table.toLowerCase()))
+  const reads = new Map(
+    (named.length > MAX_READ_AHEAD ? [] : named).map((name) => {
+      const files = lake.files(name, signal)
+      files.catch(() => {})
+      return [`${name.schema}/${name.table}`, files] as const
+    }),
+  )
+  return { files: (name, ended) => reads.get(`${name.schema}/${name.table}`) ?? lake.files(name, ended) }
+}
+
 async function filesOf(
-  lake: ReadableLake,
+  lake: Pick<ReadableLake, 'files'>,
   wanted: readonly TableName[],
   known: readonly TableName[],
   signal: AbortSignal,
