@@ -289,8 +289,8 @@ export interface TableCopies {
 /** The files of a lake, for queries. */
 export interface LakeCopying {
   /** The tables of these schemas, in the order of their names. */
-  tables(schemas: readonly string[]): Promise<{ schema: string; table: string }[]>
-  copy(request: TableCopyRequest): Promise<TableCopies>
+  tables(schemas: readonly string[], signal?: AbortSignal): Promise<{ schema: string; table: string }[]>
+  copy(request: TableCopyRequest, signal?: AbortSignal): Promise<TableCopies>
 }
 
 export interface Warehouse {

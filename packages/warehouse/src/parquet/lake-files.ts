@@ -25,16 +25,16 @@ export interface Listed {
 export interface LakeFiles {
   /** How sentences name it. */
   readonly place: string
-  /** Null if there is no such file. The version is for `replace`. */
-  read(path: string): Promise<{ bytes: Uint8Array; version: string } | null>
-  open(path: string): Promise<LakeFile | null>
+  /** Null if there is no such file. The version is for `replace`. Signals end requests to a bucket. */
+  read(path: string, signal?: AbortSignal): Promise<{ bytes: Uint8Array; version: string } | null>
+  open(path: string, signal?: AbortSignal): Promise<LakeFile | null>
   create(path: string): Promise<NewFile>
   /** Replaces a small file as a whole. False if it is not the version that was read; null stands for a file that does not exist. */
   replace(path: string, version: string | null, bytes: Uint8Array): Promise<boolean>
   /** Does nothing if there is none. */
   remove(path: string): Promise<void>
   /** Empty if there is no such folder. */
-  list(folder: string): Promise<Listed[]>
+  list(folder: string, signal?: AbortSignal): Promise<Listed[]>
   /** Whether `exclusively` keeps other processes out. */
   readonly hasLocks: boolean
   /** Throws if the place lacks something that keeps writers apart. */

@@ -137,11 +137,11 @@ export class ParquetLake implements Warehouse {
     })
 
   readonly copying: LakeCopying = {
-    tables: (schemas) => this.#told(async () => tablesOf(this.#files, await this.#ownOf(schemas))),
-    copy: (request) =>
+    tables: (schemas, signal) => this.#told(async () => tablesOf(this.#files, await this.#ownOf(schemas, signal), signal)),
+    copy: (request, signal) =>
       this.#told(async () => {
-        await this.#assertOwn(request.schema)
-        return copyTable(this.#files, request)
+        await this.#assertOwn(request.schema, signal)
+        return copyTable(this.#files, request, signal)
       }),
   }
 
@@ -186,14 +186,16 @@ export class ParquetLake implements Warehouse {
     }
   }
 
-  async #ownOf(schemas: readonly string[]): Promise<string[]> {
+  async #ownOf(schemas: readonly string[], signal?: AbortSignal): Promise<string[]> {
     const destinationId = this.#destinationId
-    const isOwn = await Promise.all(schemas.map((schema) => destinationId === null || isFolderOf(this.#files, schema, destinationId)))
+    const isOwn = await Promise.all(
+      schemas.map((schema) => destinationId === null || isFolderOf(this.#files, schema, destinationId, signal)),
+    )
     return schemas.filter((_, at) => isOwn[at])
   }
 
-  async #assertOwn(schema: string): Promise<void> {
-    if (this.#destinationId === null || (await isFolderOf(this.#files, schema, this.#destinationId))) return
+  async #assertOwn(schema: string, signal?: AbortSignal): Promise<void> {
+    if (this.#destinationId === null || (await isFolderOf(this.#files, schema, this.#destinationId, signal))) return
     throw placeTaken(this.#files.place, schema)
   }
 

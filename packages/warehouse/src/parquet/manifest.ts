@@ -34,12 +34,16 @@ export interface Manifest {
 const ATTEMPTS = 20
 const RETRY = 'retry'
 
-export async function readManifest(files: LakeFiles, folder: string): Promise<Manifest> {
-  return (await readVersion(files, folder)).manifest
+export async function readManifest(files: LakeFiles, folder: string, signal?: AbortSignal): Promise<Manifest> {
+  return (await readVersion(files, folder, signal)).manifest
 }
 
-async function readVersion(files: LakeFiles, folder: string): Promise<{ manifest: Manifest; version: string | null }> {
-  const found = await files.read(manifestPath(folder))
+async function readVersion(
+  files: LakeFiles,
+  folder: string,
+  signal?: AbortSignal,
+): Promise<{ manifest: Manifest; version: string | null }> {
+  const found = await files.read(manifestPath(folder), signal)
   if (found === null) return { manifest: { files: [] }, version: null }
   try {
     return { manifest: JSON.parse(Buffer.from(found.bytes).toString()) as Manifest, version: found.version }

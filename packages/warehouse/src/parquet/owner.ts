@@ -7,8 +7,13 @@ import type { LakeFiles } from './lake-files.ts'
 export const OWNER_FILE = '_switchyard.json'
 
 /** Whether the folder is of this destination, or has no owner yet. */
-export async function isFolderOf(files: Pick<LakeFiles, 'read'>, schema: string, destinationId: string): Promise<boolean> {
-  const found = await files.read(`${schema}/${OWNER_FILE}`)
+export async function isFolderOf(
+  files: Pick<LakeFiles, 'read'>,
+  schema: string,
+  destinationId: string,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const found = await files.read(`${schema}/${OWNER_FILE}`, signal)
   if (found === null) return true
   try {
     const owner = JSON.parse(Buffer.from(found.bytes).toString()) as { destinationId?: unknown } | null

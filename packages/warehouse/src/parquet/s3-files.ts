@@ -15,6 +15,7 @@ const ATTEMPTS = 4
 const FIRST_WAIT_MS = 200
 /** Largest object: a file is at most 128 MB. */
 const MAX_OBJECT_BYTES = 128 * 1024 * 1024
+const MAX_LISTED = 1_000_000
 const EMPTY_HASH = createHash('sha256').digest('hex')
 const TEST_OBJECT = '_switchyard_test/conditions'
 
@@ -26,6 +27,7 @@ interface Sent {
   body?: readonly Uint8Array[]
   /** In hex, if it is known already. */
   hash?: string
+  signal?: AbortSignal | undefined
 }
 
 export class S3Files implements LakeFiles {
@@ -47,14 +49,14 @@ export class S3Files implements LakeFiles {
     this.place = `s3://${bucket}/${this.#prefix}`.replace(/\/$/, '')
   }
 
-  async read(path: string): Promise<{ bytes: Uint8Array; version: string } | null> {
-    const answer = await this.#send({ method: 'GET', path })
+  async read(path: string, signal?: AbortSignal): Promise<{ bytes: Uint8Array; version: string } | null> {
+    const answer = await this.#send({ method: 'GET', path, signal })
     if (answer.status === 404) return null
     return { bytes: answer.body, version: String(answer.headers.etag) }
   }
 
-  async open(path: string): Promise<LakeFile | null> {
-    const about = await this.#send({ method: 'HEAD', path })
+  async open(path: string, signal?: AbortSignal): Promise<LakeFile | null> {
+    const about = await this.#send({ method: 'HEAD', path, signal })
     if (about.status === 404) return null
     const size = Number(about.headers['content-length'])
     return {
@@ -62,7 +64,7 @@ export class S3Files implements LakeFiles {
       slice: async (start, end = size) => {
         const last = Math.min(end, size) - 1
         if (last < start) return new ArrayBuffer(0)
-        const { status, body } = await this.#send({ method: 'GET', path, headers: { range: `bytes=${start}-${last}` } })
+        const { status, body } = await this.#send({ method: 'GET', path, headers: { range: `bytes=${start}-${last}` }, signal })
         if (status === 404) throw new WarehouseProblem('file_missing', `${this.place}/${path} was removed while it was read.`)
         // A store that does not know ranges sends everything.
         const part = status === 206 ? body : body.subarray(start, last + 1)
@@ -114,7 +116,7 @@ export class S3Files implements LakeFiles {
     await this.#send({ method: 'DELETE', path })
   }
 
-  async list(folder: string): Promise<Listed[]> {
+  async list(folder: string, signal?: AbortSignal): Promise<Listed[]> {
     const prefix = `${this.#prefix}${folder === '' ? '' : `${folder}/`}`
     const found: Listed[] = []
     let token: string | null = null
@@ -126,13 +128,14 @@ export class S3Files implements LakeFiles {
         prefix,
         ...(token === null ? {} : { 'continuation-token': token }),
       }
-      const xml: string = (await this.#send({ method: 'GET', query })).body.toString()
+      const xml: string = (await this.#send({ method: 'GET', query, signal })).body.toString()
       for (const [, entry = ''] of xml.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g)) {
         const name = keyOf(entry, 'Key').slice(prefix.length)
         if (name !== '') found.push({ name, isFolder: false, modifiedMs: Date.parse(textOf(entry, 'LastModified')) })
       }
       for (const [, entry = ''] of xml.matchAll(/<CommonPrefixes>([\s\S]*?)<\/CommonPrefixes>/g))
         found.push({ name: keyOf(entry, 'Prefix').slice(prefix.length, -1), isFolder: true, modifiedMs: 0 })
+      if (found.length > MAX_LISTED) throw new WarehouseProblem('failed', `${this.place}/${folder} has more than ${MAX_LISTED} objects.`)
       token = textOf(xml, 'IsTruncated') === 'true' ? unescaped(textOf(xml, 'NextContinuationToken')) : null
     } while (token !== null)
     return found
@@ -186,7 +189,7 @@ export class S3Files implements LakeFiles {
     }
   }
 
-  async #once({ method, path, query = {}, headers = {}, body = [], hash }: Sent): Promise<HttpAnswer> {
+  async #once({ method, path, query = {}, headers = {}, body = [], hash, signal }: Sent): Promise<HttpAnswer> {
     const url = new URL(this.#bucket)
     if (path !== undefined) url.pathname += `${this.#prefix}${path}`.split('/').map(encodeURIComponent).join('/')
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
@@ -202,7 +205,7 @@ export class S3Files implements LakeFiles {
       region: region ?? 'us-east-1',
     })
     const signed = await signer.sign()
-    return this.#connections.request({ method, url: signed.url, headers: Object.fromEntries(signed.headers), body })
+    return this.#connections.request({ method, url: signed.url, headers: Object.fromEntries(signed.headers), body, signal })
   }
 }
 

@@ -15,18 +15,25 @@ const PARALLEL = 4
 const PART_BYTES = 8 * 1024 * 1024
 /** After this many a merge is not the reason any more. */
 const READS = 3
+/** Far more than a lake has that is merged. It bounds what the answer and a folder have. */
+const MAX_FILES = 50_000
 
-export async function copyTable(files: LakeFiles, { schema, table, folder, maxBytes }: TableCopyRequest): Promise<TableCopies> {
+export async function copyTable(
+  files: LakeFiles,
+  { schema, table, folder, maxBytes }: TableCopyRequest,
+  signal?: AbortSignal,
+): Promise<TableCopies> {
   const place = `${schema}/${table}`
   for (let read = 1; ; read++) {
-    const { files: listed } = await readManifest(files, place)
+    const { files: listed } = await readManifest(files, place, signal)
+    assertSound(listed, `${files.place}/${place}`)
     const bytes = listed.reduce((sum, file) => sum + file.bytes, 0)
     if (bytes > maxBytes) return { bytes, files: null, warnings: [] }
     const targets = listed.map((file) => join(folder, dayFolder(file), `${file.sha256}.parquet`))
-    if (!listed.every(({ sha256 }) => /^[\da-f]{64}$/.test(sha256)))
-      throw new WarehouseProblem('table_changed', `${files.place}/${place}: the manifest has a file without a checksum.`)
     await removeOthers(folder, new Set(targets))
-    const isThere = await Promise.all(inTurns(listed, (file, at) => copyFile(files, `${place}/${file.path}`, file, targets[at] as string)))
+    const isThere = await copyAll(listed, signal, (file, at, ended) =>
+      copyFile(files, `${place}/${file.path}`, file, targets[at] as string, ended),
+    )
     // A merge may have replaced files after the manifest was read.
     if (isThere.includes(false) && read < READS) continue
     const warnings = listed
@@ -36,16 +43,42 @@ export async function copyTable(files: LakeFiles, { schema, table, folder, maxBy
   }
 }
 
+/** Whoever writes to the bucket writes manifests. Sizes are added up, and paths become addresses of objects. */
+function assertSound(listed: readonly ManifestFile[], place: string): void {
+  const damage = (what: string): WarehouseProblem => new WarehouseProblem('table_changed', `${place}: the manifest has ${what}.`)
+  if (listed.length > MAX_FILES) throw damage(`more than ${MAX_FILES} files`)
+  for (const { path, bytes, sha256 } of listed) {
+    if (!/^[\da-f]{64}$/.test(sha256)) throw damage('a file without a checksum')
+    if (!Number.isSafeInteger(bytes) || bytes < 0) throw damage('a file without a size')
+    if (typeof path !== 'string' || path.split('/').includes('..')) throw damage('a file outside of the folder of the table')
+  }
+}
+
 function dayFolder({ path }: ManifestFile): string {
   const day = dayOf(path)
   return day === '' ? '' : `day=${day}`
 }
 
-/** Starts the work on an item when that on the item PARALLEL places before it has ended. */
-function inTurns<Item, Result>(items: readonly Item[], work: (item: Item, at: number) => Promise<Result>): Promise<Result>[] {
-  const started: Promise<Result>[] = []
-  for (const [at, item] of items.entries()) started.push((started[at - PARALLEL] ?? Promise.resolve()).then(() => work(item, at)))
-  return started
+/** Ends the other copies when one has failed. Nothing is written any more when it has thrown. */
+async function copyAll(
+  listed: readonly ManifestFile[],
+  signal: AbortSignal | undefined,
+  copy: (file: ManifestFile, at: number, ended: AbortSignal) => Promise<boolean>,
+): Promise<boolean[]> {
+  const failed = new AbortController()
+  const ended = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal])
+  const isThere: boolean[] = []
+  const entries = listed.entries()
+  const work = async (): Promise<void> => {
+    for (const [at, file] of entries) {
+      ended.throwIfAborted()
+      isThere[at] = await copy(file, at, ended)
+    }
+  }
+  const fail = (error: unknown): void => failed.abort(error)
+  await Promise.all(Array.from({ length: PARALLEL }, () => work().catch(fail)))
+  failed.signal.throwIfAborted()
+  return isThere
 }
 
 /** Files of an earlier manifest, and what a copy left behind that was interrupted. */
@@ -57,13 +90,19 @@ async function removeOthers(folder: string, wanted: ReadonlySet<string>): Promis
 }
 
 /** False if the file is gone. */
-async function copyFile(files: LakeFiles, path: string, { bytes, sha256 }: ManifestFile, target: string): Promise<boolean> {
+async function copyFile(
+  files: LakeFiles,
+  path: string,
+  { bytes, sha256 }: ManifestFile,
+  target: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const isThere = await stat(target).then(
     ({ size }) => size === bytes,
     () => false,
   )
   if (isThere) return true
-  const source = await files.open(path)
+  const source = await files.open(path, signal)
   if (source === null) return false
   const temporary = `${target}.${randomUUID()}`
   try {
@@ -73,7 +112,11 @@ async function copyFile(files: LakeFiles, path: string, { bytes, sha256 }: Manif
     const file: FileHandle = await open(temporary, 'wx', 0o600)
     try {
       for (let at = 0; at < bytes; at += PART_BYTES) {
-        const part = Buffer.from(await source.slice(at, Math.min(bytes, at + PART_BYTES)))
+        signal.throwIfAborted()
+        const end = Math.min(bytes, at + PART_BYTES)
+        const part = Buffer.from(await source.slice(at, end))
+        // Before it is on the disk: a store can answer with more than was asked for.
+        if (part.length !== end - at) throw damaged(files, path, `the bytes from ${at} to ${end} have a length of ${part.length}`)
         hash.update(part)
         await file.writeFile(part)
       }

@@ -8,10 +8,10 @@ interface TableName {
 }
 
 /** In the order of their names. */
-export async function tablesOf(files: LakeFiles, schemas: readonly string[]): Promise<TableName[]> {
+export async function tablesOf(files: LakeFiles, schemas: readonly string[], signal?: AbortSignal): Promise<TableName[]> {
   const found = await Promise.all(
     schemas.map(async (schema) => {
-      const entries = await files.list(schema)
+      const entries = await files.list(schema, signal)
       return entries.filter(({ isFolder }) => isFolder).map(({ name: table }) => ({ schema, table }))
     }),
   )

@@ -129,9 +129,43 @@ test('names in a manifest are never paths on this machine', async () => {
   await assert.rejects(copying.copy(request()), /a file without a checksum/)
   assert.throws(() => readFileSync(victim), { code: 'ENOENT' })
   changeManifest(({ files: [first] }) => Object.assign(first as object, { path: '../../x.parquet', sha256: 'a'.repeat(64) }))
-  const { warnings } = await copying.copy(request())
-  assert.equal(warnings.length, 1)
-  for (const path of copies()) assert.match(path, /^day=\d{4}-\d\d-\d\d\/[\da-f]{64}\.parquet$/)
+  await assert.rejects(copying.copy(request()), /a file outside of the folder of the table/)
+  assert.deepEqual(copies(), [])
+})
+
+test('a manifest cannot lie about sizes, and a store cannot send more than was asked for', async () => {
+  for (const bytes of [-1e12, 1.5, null, '1']) {
+    changeManifest(({ files: [first] }) => Object.assign(first as object, { bytes }))
+    await assert.rejects(copying.copy(request()), /a file without a size/)
+  }
+  const empty = { path: 'x.parquet', rows: 0, bytes: 0, sha256: 'a'.repeat(64), from: '', to: '' }
+  changeManifest((manifest) => (manifest.files = Array.from({ length: 50_001 }, () => empty)))
+  await assert.rejects(copying.copy(request()), /more than 50000 files/)
+  changeManifest((manifest) => (manifest.files = [{ ...empty, bytes: 10 }]))
+  store.refuse = (method, key) => {
+    if (!key.endsWith('x.parquet')) return undefined
+    return method === 'HEAD' ? { status: 200, headers: { 'content-length': '10' } } : { status: 206, body: 'x'.repeat(100) }
+  }
+  await assert.rejects(copying.copy(request()), /the bytes from 0 to 10 have a length of 100/)
+  assert.deepEqual(copies(), [])
+})
+
+test('a bucket that does not answer is not waited for when the signal has ended the copy', async () => {
+  for (const [hung, work] of [
+    ['shop/_switchyard.json', (signal: AbortSignal) => copying.tables(['shop'], signal)],
+    ['', (signal: AbortSignal) => copying.tables(['shop'], signal)],
+    [MANIFEST, (signal: AbortSignal) => copying.copy(request(), signal)],
+    ['.parquet', (signal: AbortSignal) => copying.copy(request(), signal)],
+  ] as const) {
+    const abort = new AbortController()
+    const never = new Promise<undefined>(() => undefined)
+    store.refuse = (_, key) => {
+      if (hung === '' ? key !== '' : !key.endsWith(hung)) return undefined
+      abort.abort()
+      return never
+    }
+    await assert.rejects(work(abort.signal))
+  }
 })
 
 test('tables of another destination are neither listed nor copied', async () => {

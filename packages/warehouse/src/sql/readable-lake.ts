@@ -10,7 +10,7 @@ import type { TableName } from './protocol.ts'
 
 export interface ReadableLake {
   /** The tables of the schemas, in the order of their names. */
-  tables(schemas: readonly string[]): Promise<TableName[]>
+  tables(schemas: readonly string[], signal: AbortSignal): Promise<TableName[]>
   /** The files of the manifest, and what is missing. */
   files(table: TableName, signal: AbortSignal): Promise<{ files: string[]; warnings: string[] }>
 }

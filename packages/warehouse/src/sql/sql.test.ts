@@ -106,6 +106,11 @@ test('a cancelled query ends within a second, and its process with it', async ()
   assert.ok(performance.now() - start < 1_000)
 })
 
+test('a query ends in time if the tables of its lake are not listed', async () => {
+  const endless = { tables: () => new Promise<never>(() => undefined), files: async () => ({ files: [], warnings: [] }) }
+  for (const _ of [1, 2, 3]) assert.equal((await lake.faultOf('select 1', { lake: endless, limits: { timeMs: 50 } })).code, 'sql_timed_out')
+})
+
 test('the rows of a file that is gone are missing, and the answer says so', async () => {
   rmSync(join(lake.folder, 'shop/identifies/day=2026-11-17/load_2.parquet'))
   assert.match((await lake.faultOf('select * from identifies')).message, /does not exist/)

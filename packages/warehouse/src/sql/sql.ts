@@ -125,7 +125,7 @@ export class SqlRunner {
     ended.addEventListener('abort', kill, { once: true })
     try {
       ended.throwIfAborted()
-      const tables = await lake.tables(schemas)
+      const tables = await Promise.race([lake.tables(schemas, ended), abortedBy(ended)])
       await child.next('ready')
       child.say({ kind: 'query', query, tables, limits })
       const ahead = readAhead(lake, query, tables, ended)
@@ -199,6 +199,12 @@ async function filesOf(
     views: found.filter(({ files }) => files.length > 0).map(({ schema, table, files }) => ({ schema, table, files })),
     warnings: found.flatMap(({ warnings }) => warnings),
   }
+}
+
+function abortedBy(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  })
 }
 
 function problem(code: SqlFault['code'], message: string): SqlProblem {

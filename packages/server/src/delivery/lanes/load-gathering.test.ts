@@ -65,3 +65,31 @@ test('a request is over when two looks, some time apart, have found nothing more
   clock.advance(10_000)
   await settled()
 })
+
+test('many requests while nothing can be loaded are not all kept', async () => {
+  const clock = new ManualClock(0)
+  const load = { everyMs: EVERY_MS, maxRows: 10, maxBytes: 1_000_000 }
+  const ended: number[] = []
+  const held = { bytes: 1 }
+  const deps = {
+    clock,
+    setTimer: clock.setTimer,
+    destination: () => ({ id: 'dst', type: 'warehouse', load }) as unknown as Destination,
+    backlog: new Backlog(),
+    held,
+    store: { claim: async () => ({ shipments: [], moreFresh: false, nextRetryAtMs: null }) },
+    wake: () => loads.continue(),
+    onEnd: () => undefined,
+    onError: (error: unknown) => assert.ifError(error),
+  } as unknown as LoadGatheringDeps
+  const loads: LoadGathering = new LoadGathering(deps)
+  for (let nth = 1; nth <= 1_000; nth++) loads.loadNow(`request ${nth}`, () => ended.push(nth))
+  held.bytes = 0
+  for (const _ of [1, 2]) {
+    loads.continue()
+    while (loads.isUnderWay) await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(10_000)
+  }
+  while (loads.isUnderWay) await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([ended.length, ended.at(-1)], [100, 1_000])
+})

@@ -41,6 +41,8 @@ const RETRY_MS = 1_000
 const LOOK_AGAIN_MS = 2_500
 const DELETE = Buffer.from('"delete"')
 
+const MAX_ASKED = 100
+
 /** Somebody asked for a load of everything that waits. */
 interface Asked {
   onGathered: () => void
@@ -105,6 +107,9 @@ export class LoadGathering {
   /** Everything that waits is loaded now. `onGathered`: called once, when all of it is in loads. Does nothing if the request is known. */
   loadNow(request: string, onGathered: () => void): void {
     if (this.#asked.has(request)) return
+    // Only the latest one is still stored, so nobody waits for the end of the others. There can be many while nothing can be loaded.
+    const [oldest] = this.#asked.keys()
+    if (oldest !== undefined && this.#asked.size >= MAX_ASKED) this.#asked.delete(oldest)
     this.#asked.set(request, { onGathered, lookAtMs: 0 })
     this.#mustLook = true
     this.#deps.wake()

@@ -93,7 +93,7 @@ export class LoadRuns implements IntegrationRuns {
     const archive = archiveIn(text)
     if (archive !== null) return answered(await runArchive(warehouse, archive), startedMs)
     const copy = copyIn(text)
-    if (copy !== null) return answered(await runCopy(warehouse, copy), startedMs)
+    if (copy !== null) return answered(await runCopy(warehouse, copy, signal), startedMs)
     if (work.keepsRequests) return test(warehouse)
     if (isDeletion(work)) return this.#delete(warehouse, destination, work, signal)
     const bytes = work.messages.reduce((sum, { text }) => sum + text.length, 0)

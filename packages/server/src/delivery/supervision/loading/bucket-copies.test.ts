@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -19,19 +19,25 @@ class Rig {
   readonly sizes = new Map<string, number>()
   readonly folders = new Map<string, string>()
   asked = 0
+  readonly copied: string[] = []
   /** Waits before it answers. */
   gate: Promise<void> = Promise.resolve()
   readonly copies: BucketCopies
 
-  constructor(about: { keptMs?: number } = {}) {
+  constructor(about: { keptMs?: number; maxBytes?: number } = {}) {
     const ask = async (_: Destination, request: CopyRequest): Promise<unknown> => {
       this.asked++
       await this.gate
       if (request.kind === 'tables') return []
+      this.copied.push(request.table)
       const bytes = this.sizes.get(request.table) ?? 0
       if (bytes > request.maxBytes) return { bytes, files: null, warnings: [] }
       mkdirSync(request.folder, { recursive: true })
       this.folders.set(request.table, request.folder)
+      if (request.table === 'damaged') {
+        writeFileSync(join(request.folder, 'a.parquet'), 'x'.repeat(60))
+        throw new Error('damaged')
+      }
       return { bytes, files: [join(request.folder, 'a.parquet')], warnings: [] }
     }
     this.copies = new BucketCopies({ ask, tooLarge: (message) => new Error(message), folder: temporary, maxBytes: 100e9, ...about })
@@ -97,6 +103,49 @@ test('a query that is cancelled ends at once, and what it was fetching is not in
   rig.copies.close()
 })
 
+test('a query that was cancelled before its turn fetches nothing, and one that waits for a listing ends at once', async () => {
+  const rig = new Rig()
+  let open = (): void => undefined
+  rig.gate = new Promise((resolve) => (open = resolve))
+  const first = rig.query('a')
+  const cancel = new AbortController()
+  const cancelled = rig.copies.lake(lake)
+  const waiting = [
+    ...['b', 'c', 'd'].map((table) => cancelled.files({ schema: 'shop', table }, cancel.signal)),
+    ...[1, 2, 3].map(() => cancelled.tables(['shop'], cancel.signal)),
+  ]
+  // The first listing has been asked for.
+  await new Promise((resolve) => setImmediate(resolve))
+  cancel.abort()
+  for (const each of waiting) await assert.rejects(each, { name: 'AbortError' })
+  cancelled.release()
+  open()
+  ;(await first).release()
+  ;(await rig.query('e')).release()
+  assert.deepEqual([rig.copied, rig.asked], [['a', 'e'], 3])
+  rig.copies.close()
+})
+
+test('what a failed copy has fetched counts, and makes room for others', async () => {
+  const rig = new Rig({ maxBytes: 100 })
+  await assert.rejects(rig.query('damaged'), /damaged/)
+  rig.sizes.set('b', 50)
+  assert.equal(rig.has('damaged'), true)
+  ;(await rig.query('b')).release()
+  assert.equal(rig.has('damaged'), false)
+  rig.copies.close()
+})
+
+test('queries of other tables do not keep the copies of a table', async () => {
+  const rig = new Rig({ keptMs: 20 })
+  ;(await rig.query('a')).release()
+  while (rig.has('a')) {
+    ;(await rig.query('b')).release()
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  rig.copies.close()
+})
+
 test('copies that nobody has read for some time are removed', async () => {
   const rig = new Rig({ keptMs: 1 })
   ;(await rig.query('a')).release()
@@ -114,4 +163,6 @@ test('folders of processes that were killed are removed at the start, and those 
     [false, false, true, true, true],
   )
   assert.equal(existsSync(own), true)
+  symlinkSync(join(temporary, alive), join(temporary, 'link'))
+  assert.throws(() => createCopyFolder(join(temporary, 'link'), temporary), /is not a folder of the user/)
 })

@@ -2,8 +2,8 @@
 // minutes after the last query of the table, and have a largest size together. A table in use is never removed. See docs/decisions/0150-sql-over-buckets.md.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TableCopies } from '@switchyard/warehouse'
@@ -33,13 +33,17 @@ interface Kept {
 const MAX_BYTES = 2 * 1024 ** 3
 /** A user who was deleted in between is in the copies until then, but no query reads them any more. */
 const KEPT_MS = 600_000
+const RETRY_MS = 1_000
 const NAME = /^switchyard-sql-(\d+)-/
 
 export class BucketCopies {
   readonly #options: Required<BucketCopiesOptions>
   readonly #kept = new Map<string, Kept>()
+  /** By the id of the lake. */
+  readonly #listing = new Map<string, Promise<void>>()
   #turn: Promise<unknown> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor(options: BucketCopiesOptions) {
     this.#options = { maxBytes: MAX_BYTES, keptMs: KEPT_MS, ...options }
@@ -50,10 +54,12 @@ export class BucketCopies {
     const used: Kept[] = []
     let isOver = false
     return {
-      tables: async (schemas) => (await this.#options.ask(lake, { kind: 'tables', schemas })) as TableName[],
+      tables: async (schemas, signal) => {
+        return await Promise.race([this.#tables(lake, schemas, signal), aborted(signal)])
+      },
       files: async (table, signal) => {
-        // Fetching goes on if the query is cancelled, so that the next one finds what was fetched.
-        const copied = this.#copied(lake, table).then(({ kept, ...copies }) => {
+        // Fetching that has begun goes on if the query is cancelled, so that the next one finds what was fetched.
+        const copied = this.#copied(lake, table, signal).then(({ kept, ...copies }) => {
           if (isOver) this.#release([kept])
           else used.push(kept)
           return copies
@@ -68,12 +74,34 @@ export class BucketCopies {
   }
 
   close(): void {
+    this.#isClosed = true
     clearTimeout(this.#timer)
   }
 
+  /** One query after the other, so that cancelled queries of a slow bucket are not all answered. */
+  #tables(lake: Destination, schemas: readonly string[], signal: AbortSignal): Promise<TableName[]> {
+    const listed = (this.#listing.get(lake.id) ?? Promise.resolve()).then(async () => {
+      signal.throwIfAborted()
+      return (await this.#options.ask(lake, { kind: 'tables', schemas })) as TableName[]
+    })
+    const ended = listed.then(
+      () => undefined,
+      () => undefined,
+    )
+    this.#listing.set(lake.id, ended)
+    void ended.then(() => {
+      if (this.#listing.get(lake.id) === ended) this.#listing.delete(lake.id)
+    })
+    return listed
+  }
+
   /** One table after the other, so that all of them together fit. */
-  #copied(lake: Destination, table: TableName): Promise<{ kept: Kept; files: string[]; warnings: string[] }> {
-    const copied = this.#turn.then(() => this.#copy(lake, table))
+  #copied(lake: Destination, table: TableName, signal: AbortSignal): Promise<{ kept: Kept; files: string[]; warnings: string[] }> {
+    const copied = this.#turn.then(() => {
+      // Otherwise, queries that are cancelled one after the other would fetch without end.
+      signal.throwIfAborted()
+      return this.#copy(lake, table)
+    })
     this.#turn = copied.catch(() => undefined)
     return copied
   }
@@ -99,6 +127,8 @@ export class BucketCopies {
           )
       }
     } catch (error) {
+      // Some of the files may have been fetched.
+      kept.bytes = await sizeOf(kept.folder)
       this.#release([kept])
       throw error
     }
@@ -124,24 +154,36 @@ export class BucketCopies {
       kept.users--
       kept.usedAtMs = Date.now()
     }
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.#removeOld(), this.#options.keptMs)
+    this.#removeLater(this.#options.keptMs)
+  }
+
+  /** Queries of other tables do not put it off. */
+  #removeLater(afterMs: number): void {
+    if (this.#timer !== undefined || this.#isClosed) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      void this.#removeOld()
+    }, afterMs)
     this.#timer.unref()
   }
 
   /** In its turn, so that nothing is removed that is being fetched. */
   #removeOld(): Promise<unknown> {
     this.#turn = this.#turn.then(async () => {
+      const { keptMs } = this.#options
       for (const [key, kept] of [...this.#kept]) {
-        if (kept.users === 0 && kept.usedAtMs + this.#options.keptMs <= Date.now()) await this.#remove(key, kept)
+        // If the files cannot be removed, this is tried again.
+        if (kept.users === 0 && kept.usedAtMs + keptMs <= Date.now()) await this.#remove(key, kept).catch(() => undefined)
       }
+      const leftMs = [...this.#kept.values()].filter(({ users }) => users === 0).map(({ usedAtMs }) => usedAtMs + keptMs - Date.now())
+      if (leftMs.length > 0) this.#removeLater(Math.max(Math.min(...leftMs), Math.min(keptMs, RETRY_MS)))
     })
     return this.#turn
   }
 
   async #remove(key: string, { folder }: Kept): Promise<void> {
-    this.#kept.delete(key)
     await rm(folder, { recursive: true, force: true })
+    this.#kept.delete(key)
   }
 }
 
@@ -153,6 +195,7 @@ export function createCopyFolder(folder: string, above = tmpdir()): string {
       removeIfOwn(join(above, name))
   }
   mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (!isOwn(folder)) throw new Error(`${folder} is not a folder of the user that the service runs as.`)
   return folder
 }
 
@@ -172,10 +215,30 @@ function isAlive(pid: number): boolean {
 
 function removeIfOwn(folder: string): void {
   try {
-    rmSync(folder, { recursive: true, force: true })
+    // Another user could replace folders by links while they are removed.
+    if (isOwn(folder)) rmSync(folder, { recursive: true, force: true })
   } catch {
-    // It belongs to somebody else.
+    // Somebody else has removed it.
   }
+}
+
+function isOwn(folder: string): boolean {
+  const found = lstatSync(folder)
+  return found.isDirectory() && (process.getuid === undefined || found.uid === process.getuid())
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
+  const files = entries.filter((entry) => entry.isFile())
+  const sizes = await Promise.all(
+    files.map(({ parentPath, name }) =>
+      stat(join(parentPath, name)).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    ),
+  )
+  return sizes.reduce((sum, size) => sum + size, 0)
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

@@ -18,6 +18,7 @@ export interface LoadRequestsDeps {
 
 /** A message on the channel of all nodes. Nodes of earlier versions ignore it. */
 const ASKED = JSON.stringify({ loadRequested: true })
+const MAX_ENDED = 1_000
 
 export class LoadRequests {
   readonly #deps: LoadRequestsDeps
@@ -101,6 +102,9 @@ export class LoadRequests {
     this.#open.add(request.id)
     this.#deps.loadNow(request.destinationId, request.id, () => {
       this.#ended.add(request.id)
+      // Without other nodes, what is stored is not read again, and a request that is no longer stored does no harm here.
+      const [oldest] = this.#ended
+      if (oldest !== undefined && this.#ended.size > MAX_ENDED) this.#ended.delete(oldest)
       this.#end(request)
     })
   }
