@@ -189,7 +189,7 @@ export class ParquetLake implements Warehouse {
   async #ownOf(schemas: readonly string[], signal?: AbortSignal): Promise<string[]> {
     const destinationId = this.#destinationId
     const isOwn = await Promise.all(
-      schemas.map((schema) => destinationId === null || isFolderOf(this.#files, schema, destinationId, signal)),
+      schemas.map(async (schema) => destinationId === null || isFolderOf(this.#files, schema, destinationId, signal)),
     )
     return schemas.filter((_, at) => isOwn[at])
   }

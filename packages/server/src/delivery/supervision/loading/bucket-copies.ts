@@ -171,7 +171,7 @@ export class BucketCopies {
   #removeOld(): Promise<unknown> {
     this.#turn = this.#turn.then(async () => {
       const { keptMs } = this.#options
-      for (const [key, kept] of [...this.#kept]) {
+      for (const [key, kept] of this.#kept) {
         // If the files cannot be removed, this is tried again.
         if (kept.users === 0 && kept.usedAtMs + keptMs <= Date.now()) await this.#remove(key, kept).catch(() => undefined)
       }
