@@ -179,6 +179,8 @@ export interface OrderedClaimRequest {
   maxWaiting: number
   /** Claims no more shipments once their total size exceeds this. */
   maxBytes: number
+  /** Keys of which the lane will give messages back at once. A store may then give these in shipments of their own, so that they do not wait for others. */
+  leaving?: readonly OrderKey[] | undefined
 }
 
 export interface OrderedClaim {

@@ -63,6 +63,13 @@ export class KeyQueues<M extends Keyed> {
     return (this.#queues.get(key)?.leaving ?? 0) > 0
   }
 
+  /** The keys of which messages are on their way back to the store. */
+  leavingKeys(): OrderKey[] {
+    const keys: OrderKey[] = []
+    for (const { key, leaving } of this.#queues.values()) if (leaving > 0) keys.push(key)
+    return keys
+  }
+
   // ── What goes ──
 
   /**

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { webhookOf } from '../../../destinations/fixtures/webhook.ts'
 import type { Verdict } from '../../../destinations/port/kind.ts'
-import type { ClaimedShipment, DeliveryStore, Shipment } from '../../../store/store.ts'
+import type { ClaimedShipment, DeliveryStore, OrderedClaimRequest, Part, Shipment } from '../../../store/store.ts'
 import { withResolvers } from '../../fixtures/attempts.ts'
 import { results } from '../../fixtures/claimed-shipments.ts'
 import { ManualClock } from '../../fixtures/manual-clock.ts'
@@ -13,12 +13,25 @@ import { Backlog } from '../../recording/backlog.ts'
 import { HeldShipments } from '../../recording/held-shipments.ts'
 import { Memory } from '../../recording/memory.ts'
 import { StoreState } from '../../recording/store-state.ts'
+import type { OrderedMember } from '../../shipments/member.ts'
 import type { Unit } from '../../shipments/unit.ts'
 import { OrderedWaiting } from './ordered-waiting.ts'
 
 /** A store that has these shipments, and records a settlement when the test says so. The test acts as the lane: it claims, starts and ends. */
 function setUp(...shipments: ClaimedShipment[]) {
   return setUpWith({}, ...shipments)
+}
+
+/** The shipment as a store gives it that has no messages of leaving keys in one with others. */
+function divided(claimed: ClaimedShipment, leaving: ReadonlySet<number>): ClaimedShipment[] {
+  const { shipment } = claimed
+  const [{ indexes, keys = [], ...part }] = shipment.parts as [Part]
+  const some = (does: boolean): number[] => [...indexes.keys()].filter((at) => leaving.has(keys[at] as number) === does)
+  if (some(true).length === 0 || some(false).length === 0) return [claimed]
+  return [true, false].map((does) => {
+    const own = { ...part, indexes: some(does).map((at) => indexes[at] as number), keys: some(does).map((at) => keys[at] as number) }
+    return { ...claimed, shipment: { ...shipment, id: does ? Number(shipment.id) + 1_000 : shipment.id, parts: [own] } }
+  })
 }
 
 function setUpWith(settings: Parameters<typeof webhookOf>[0], ...shipments: ClaimedShipment[]) {
@@ -32,9 +45,10 @@ function setUpWith(settings: Parameters<typeof webhookOf>[0], ...shipments: Clai
   let leavesSome = false
   const store = {
     orderedUntilMs: () => Number.POSITIVE_INFINITY,
-    async claimOrdered() {
+    async claimOrdered({ leaving = [] }: OrderedClaimRequest) {
       claims++
-      const claimed = [...stored.values()].sort((a, b) => Number(a.shipment.id) - Number(b.shipment.id))
+      const found = [...stored.values()].flatMap((one) => divided(one, new Set(leaving)))
+      const claimed = found.sort((a, b) => Number(a.shipment.order?.ord) - Number(b.shipment.order?.ord))
       for (const one of claimed) taken.set(one.shipment.id, one)
       stored.clear()
       await answer
@@ -147,6 +161,29 @@ test('if everything that was claimed must go back, the next claim waits until so
     message.end('success')
     await lane.record()
   }
+})
+
+test('a key goes on, although each request that comes meanwhile has a message of it and one that is in flight until the next has come', async () => {
+  const lane = setUp(orderedOf(1, 6, [0], [1]), orderedOf(2, 7, [0, 1], [1, 2]))
+  await lane.claim()
+  const failing = lane.start()
+  let before = lane.start()
+  failing.end('permanent')
+  await new Promise((resolve) => setImmediate(resolve))
+  await lane.record()
+  const started: number[] = []
+  for (let nth = 3; nth < 8; nth++) {
+    lane.accept(orderedOf(nth, 6 + (nth % 3), [0, 1], [1, nth]))
+    await lane.claim()
+    const { first } = lane.ordered.next() ?? assert.fail('nothing may start')
+    started.push((first as OrderedMember).key)
+    const next = lane.start()
+    before.end('success')
+    await new Promise((resolve) => setImmediate(resolve))
+    await lane.record()
+    before = next
+  }
+  assert.deepEqual(started.slice(0, 2), [3, 1])
 })
 
 test('the next claim does not wait if what the messages wait for was recorded during the claim that refused them', async () => {

@@ -151,7 +151,9 @@ export class OrderedWaiting implements KeyOrder {
     this.#announced = 0
     this.#hasLingered = false
     this.#queues.claimStarted()
-    store.claimOrdered({ destinationId: destination().id, nowMs, maxBytes, ...limits }).then(
+    // A probe needs only one message that may start. The messages of a batch go back together.
+    const leaving = probe || batch.size > 1 ? [] : this.#queues.leavingKeys()
+    store.claimOrdered({ destinationId: destination().id, nowMs, maxBytes, ...limits, leaving }).then(
       ({ shipments, more, nextHeadAtMs }) => {
         this.#isClaiming = false
         this.#hasClaimed ||= shipments.length > 0

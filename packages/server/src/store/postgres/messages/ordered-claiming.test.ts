@@ -194,6 +194,47 @@ test('a partition stays with its node as long as that holds a shipment that is n
   }
 })
 
+test('a node that delivers all partitions divides only the shipments with messages that it would give back at once', async () => {
+  const store = await openAt(database.url)
+  try {
+    const { sourceId, destinationId } = await newOrdered(store)
+    await claimsAll(store)
+    const users = Array.from({ length: 30 }, (_, at) => `user${at}`)
+    const send = (...ids: string[]) =>
+      accept(
+        store,
+        sourceId,
+        ids.map((id) => track(id, { userId: userOf(id) })),
+        [destinationId],
+      )
+    await send('user0:1')
+    const { shipments: first } = await claimOrdered(store, destinationId)
+    const leaving = first.flatMap(({ shipment }) => shipment.parts.flatMap(({ keys = [] }) => keys))
+    assert.equal(leaving.length, 1)
+    await send(...users.map((user) => `${user}:2`))
+    await send('user1:3', 'user2:3')
+    await send('user0:4', 'user1:4')
+    const { shipments } = await claimOrdered(store, destinationId, { leaving })
+    const ids = shipments.map((claimed) => messageIdsOf(claimed) as string[])
+    const its = ids.find((some) => some.includes('user0:2')) ?? assert.fail()
+    assert.ok(its.length < users.length / 2, its.join())
+    assert.deepEqual(ids.flat().sort(), [...users.map((user) => `${user}:2`), 'user0:4', 'user1:3', 'user1:4', 'user2:3'].sort())
+    assert.ok(ids.some((some) => some.join() === 'user1:3,user2:3'))
+    for (const user of ['user0', 'user1', 'user2']) {
+      const own = ids.flat().filter((id) => userOf(id) === user)
+      assert.deepEqual(own, [...own].sort(), 'in the order of acceptance')
+    }
+    await settle(store, first, 'retry', { dueAtMs: NOW_MS * 2 })
+    await settle(store, shipments, 'delivered')
+    await send(...users.map((user) => `${user}:5`))
+    const { shipments: behind } = await claimOrdered(store, destinationId, { leaving })
+    const others = users.slice(1).map((user) => `${user}:5`)
+    assert.deepEqual(behind.map(messageIdsOf), [others], 'the message of the key that waits is moved, and the rest is not divided')
+  } finally {
+    await store.close()
+  }
+})
+
 test('claims of many destinations without order ask together whether there are ordered shipments', async () => {
   const store = await openAt(database.url)
   const locking = new pg.Client({ connectionString: database.url })

@@ -3,7 +3,8 @@
 // model/order/order-book.ts does the same in memory.
 //
 // New shipments that are not divided may have messages of any partition. A node that owns all partitions claims them as they are. Another one divides
-// those that it finds, and claims nothing that comes after one that is not divided. So no other node claims such a shipment at the same time.
+// those that it finds, and claims nothing that comes after one that is not divided. So no other node claims such a shipment at the same time. A node that
+// owns all partitions divides only those of which it would give some messages back at once.
 //
 // A claim whose answer was lost may have been committed. Before the next one, the rows that this node holds only in the database are released: they
 // must be claimed again before later messages of their keys.
@@ -12,6 +13,7 @@ import { longestAttemptMs } from '../../../destinations/kinds.ts'
 import type { OrderKey } from '../../../model/order/order-key.ts'
 import { PARTITIONS, partitionOf } from '../../../model/order/order-key.ts'
 import { keysOf } from '../../delivery/ordered-shipments.ts'
+import type { StoredPart } from '../../encoding/stored-parts.ts'
 import {
   type ClaimedShipment,
   type CrowdedHead,
@@ -40,6 +42,9 @@ interface Found {
   more: boolean
   nextHeadAtMs: number | null
 }
+
+/** `barrier`: the place of the first one that is not divided, if this node does not own all partitions. What comes after it is left out. */
+type Divided = Fresh & { barrier?: number }
 
 interface PartRow {
   part: number
@@ -247,7 +252,7 @@ export class OrderedClaiming {
   }
 
   async #find(ask: Ask, request: OrderedClaimRequest, destination: string, holder: string): Promise<Found> {
-    const { nowMs, maxHeads, maxWaiting, maxFresh, maxBytes, destinationId } = request
+    const { nowMs, maxHeads, maxWaiting, maxFresh, maxBytes, destinationId, leaving = [] } = request
     const { rows } = await ask<PartRow>(PARTS, [holder, destination, this.#partitions.claimable])
     if (rows.some(({ alive }) => !alive)) throw new StoreUnavailable('this node was declared dead')
     const found = this.#context.configuration().destinations.get(destinationId)
@@ -261,7 +266,9 @@ export class OrderedClaiming {
     const firstDue = rows[0]?.firstDue ?? null
     const nextHead = firstDue === null || firstDue > now ? firstDue : await this.#takeHeads(ask, destination, parts, now, maxHeads, taking)
     const isKeyed = rows[0]?.hasKeys ?? false
-    const frontiers = await this.#takeFresh(ask, destination, parts, this.#mostThatFit(destination, maxFresh, maxBytes), isKeyed, taking)
+    const most = this.#mostThatFit(destination, maxFresh, maxBytes)
+    const fresh = await this.#readDivided(ask, destination, parts, most, isKeyed, leaving)
+    const frontiers = await this.#takeFresh(ask, destination, parts, most, fresh, isKeyed, taking)
     const hasMoreFresh = maxFresh > 0 && [...frontiers.values()].some((ord) => ord !== NO_FRONTIER)
     const hasMoreWaiting = isKeyed && (await takeDraining(ask, destination, frontiers, maxWaiting, taking))
     if (taking.rows.length >= ENOUGH_ROWS) this.#bytesPerRow.set(destination, taking.bytes / taking.rows.length)
@@ -295,10 +302,10 @@ export class OrderedClaiming {
     destination: string,
     parts: number[],
     most: number,
+    { rows, cut, barrier }: Divided,
     isKeyed: boolean,
     taking: Taking,
   ): Promise<Map<number, number>> {
-    const { rows, cut, barrier } = await this.#readDivided(ask, destination, parts, most)
     // What was not read comes after what was: of a partition that had its share, after its own, and otherwise after all.
     const unread = barrier ?? (rows.length > most ? (rows.at(-1) as OrderedRow).ord : NO_FRONTIER)
     const frontiers = new Map(parts.map((part) => [part, Math.min(unread, cut.get(part) ?? NO_FRONTIER)]))
@@ -314,17 +321,46 @@ export class OrderedClaiming {
   }
 
   /**
-   * New shipments that this node may claim. `barrier`: the place of the first one that is not divided, if this node does not own all partitions. What comes
-   * after it is left out.
+   * New shipments that this node may claim. If it owns all partitions, it divides only those with messages of keys that are `leaving`: otherwise these
+   * messages would wait for the others of their shipment before they are back, and their keys for ever if each such time another request comes.
    */
-  async #readDivided(ask: Ask, destination: string, parts: number[], most: number): Promise<Fresh & { barrier?: number }> {
+  async #readDivided(
+    ask: Ask,
+    destination: string,
+    parts: number[],
+    most: number,
+    isKeyed: boolean,
+    leaving: readonly OrderKey[],
+  ): Promise<Divided> {
     const fresh = await readFresh(ask, destination, parts, most)
-    if (parts.length === PARTITIONS || !fresh.rows.some(isUndivided)) return fresh
-    await divide(ask, this.#context.ids, destination, fresh.rows.filter(isUndivided))
+    const ownsAll = parts.length === PARTITIONS
+    let divided = fresh.rows.filter(isUndivided)
+    if (ownsAll) {
+      divided = withKeys(divided, leaving)
+      // Messages of keys that are not free are moved behind those that wait.
+      if (isKeyed && divided.length > 0) divided = withKeys(divided, await freeOf(ask, destination, leaving))
+    }
+    if (divided.length === 0) return fresh
+    await divide(ask, this.#context.ids, destination, divided)
     const { rows, cut } = await readFresh(ask, destination, parts, most)
-    const at = rows.findIndex(isUndivided)
+    const at = ownsAll ? -1 : rows.findIndex(isUndivided)
     return at === -1 ? { rows, cut } : { rows: rows.slice(0, at), cut, barrier: (rows[at] as OrderedRow).ord }
   }
+}
+
+function withKeys(rows: OrderedRow[], keys: readonly OrderKey[]): OrderedRow[] {
+  if (keys.length === 0) return []
+  const wanted = new Set(keys)
+  return rows.filter(({ parts }) =>
+    (JSON.parse(parts) as StoredPart<string>[]).some(([, , , own = []]) => own.some((key) => wanted.has(key))),
+  )
+}
+
+async function freeOf(ask: Ask, destination: string, keys: readonly OrderKey[]): Promise<OrderKey[]> {
+  const sql = { name: 'order-not-free', text: 'SELECT key FROM order_keys WHERE destination = $1 AND key = ANY ($2::bigint[])' }
+  const { rows } = await ask<{ key: OrderKey }>(sql, [destination, int8s(keys)])
+  const notFree = new Set(rows.map(({ key }) => key))
+  return keys.filter((key) => !notFree.has(key))
 }
 
 function shipmentRow({ ord, part: _part, key, attempt, ...row }: OrderedRow): ShipmentRow {
