@@ -75,6 +75,7 @@ describe('Health and ledger', () => {
       pending: 0,
       oldestPendingAt: null,
       nextAttemptAt: null,
+      nextExpiryAt: null,
       failure: null,
       mostFrequentFailure: null,
       ledger,

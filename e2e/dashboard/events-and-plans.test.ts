@@ -44,6 +44,7 @@ test('an event is found, and its page shows its properties, who receives it and 
 
   await page.getByRole('heading', { level: 1, name: 'Order Completed' }).waitFor()
   await tab.settled()
+  await page.getByText('7 days', { exact: true }).click()
   await page.getByText('10 messages in the last 7 days').waitFor()
   const properties = page.getByRole('region', { name: 'Properties', exact: true })
   await properties.getByRole('row').filter({ hasText: 'currency' }).getByText('"EUR"').waitFor()
