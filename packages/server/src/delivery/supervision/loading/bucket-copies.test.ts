@@ -22,12 +22,13 @@ class Rig {
   readonly copied: string[] = []
   /** Waits before it answers. */
   gate: Promise<void> = Promise.resolve()
+  gateOf: (id: string) => Promise<void> = () => this.gate
   readonly copies: BucketCopies
 
   constructor(about: { keptMs?: number; maxBytes?: number } = {}) {
-    const ask = async (_: Destination, request: CopyRequest): Promise<unknown> => {
+    const ask = async ({ id }: Destination, request: CopyRequest): Promise<unknown> => {
       this.asked++
-      await this.gate
+      await this.gateOf(id)
       if (request.kind === 'tables') return []
       this.copied.push(request.table)
       const bytes = this.sizes.get(request.table) ?? 0
@@ -143,6 +144,24 @@ test('queries of other tables do not keep the copies of a table', async () => {
     ;(await rig.query('b')).release()
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
+  rig.copies.close()
+})
+
+test('a bucket that does not answer keeps no other lake waiting, and both together keep to the limit', async () => {
+  const rig = new Rig()
+  rig.sizes.set('a', 60e9)
+  rig.sizes.set('b', 60e9)
+  let open = (): void => undefined
+  const hanging = new Promise<void>((resolve) => (open = resolve))
+  rig.gateOf = (id) => (id === lake.id ? hanging : Promise.resolve())
+  const slow = rig.query('a')
+  const other = rig.copies.lake({ id: 'dst_2' } as unknown as Destination)
+  assert.equal((await other.files({ schema: 'shop', table: 'b' }, signal)).files.length, 1)
+  open()
+  await assert.rejects(slow, /shop\.a/)
+  other.release()
+  ;(await rig.query('a')).release()
+  assert.deepEqual([rig.has('a'), rig.has('b')], [true, false])
   rig.copies.close()
 })
 

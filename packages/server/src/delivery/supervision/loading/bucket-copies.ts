@@ -39,9 +39,8 @@ const NAME = /^switchyard-sql-(\d+)-/
 export class BucketCopies {
   readonly #options: Required<BucketCopiesOptions>
   readonly #kept = new Map<string, Kept>()
-  /** By the id of the lake. */
-  readonly #listing = new Map<string, Promise<void>>()
-  #turn: Promise<unknown> = Promise.resolve()
+  /** Of each lake: the end of its last listing, and of its last copy. */
+  readonly #turns = new Map<string, Promise<void>>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
@@ -78,32 +77,36 @@ export class BucketCopies {
     clearTimeout(this.#timer)
   }
 
-  /** One query after the other, so that cancelled queries of a slow bucket are not all answered. */
   #tables(lake: Destination, schemas: readonly string[], signal: AbortSignal): Promise<TableName[]> {
-    const listed = (this.#listing.get(lake.id) ?? Promise.resolve()).then(async () => {
+    return this.#inTurn(
+      `tables ${lake.id}`,
+      signal,
+      async () => (await this.#options.ask(lake, { kind: 'tables', schemas })) as TableName[],
+    )
+  }
+
+  #copied(lake: Destination, table: TableName, signal: AbortSignal): Promise<{ kept: Kept; files: string[]; warnings: string[] }> {
+    return this.#inTurn(`copy ${lake.id}`, signal, () => this.#copy(lake, table))
+  }
+
+  /**
+   * One after the other for each lake, so that a slow bucket is asked for little at the same time, and other lakes do not wait for it. A query that has ended
+   * before its turn asks for nothing: otherwise, queries that are cancelled one after the other would be answered without end.
+   */
+  #inTurn<T>(what: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const done = (this.#turns.get(what) ?? Promise.resolve()).then(() => {
       signal.throwIfAborted()
-      return (await this.#options.ask(lake, { kind: 'tables', schemas })) as TableName[]
+      return work()
     })
-    const ended = listed.then(
+    const ended = done.then(
       () => undefined,
       () => undefined,
     )
-    this.#listing.set(lake.id, ended)
+    this.#turns.set(what, ended)
     void ended.then(() => {
-      if (this.#listing.get(lake.id) === ended) this.#listing.delete(lake.id)
+      if (this.#turns.get(what) === ended) this.#turns.delete(what)
     })
-    return listed
-  }
-
-  /** One table after the other, so that all of them together fit. */
-  #copied(lake: Destination, table: TableName, signal: AbortSignal): Promise<{ kept: Kept; files: string[]; warnings: string[] }> {
-    const copied = this.#turn.then(() => {
-      // Otherwise, queries that are cancelled one after the other would fetch without end.
-      signal.throwIfAborted()
-      return this.#copy(lake, table)
-    })
-    this.#turn = copied.catch(() => undefined)
-    return copied
+    return done
   }
 
   async #copy(lake: Destination, { schema, table }: TableName): Promise<{ kept: Kept; files: string[]; warnings: string[] }> {
@@ -114,16 +117,16 @@ export class BucketCopies {
     kept.users++
     try {
       for (;;) {
-        const free = maxBytes - this.#bytesBeside(kept)
-        const request: CopyRequest = { kind: 'copy', schema, table, folder: kept.folder, maxBytes: free }
+        // Copies of other lakes may be made at the same time, so nothing is fetched that has no room reserved. At first, only the size is asked for.
+        const request: CopyRequest = { kind: 'copy', schema, table, folder: kept.folder, maxBytes: kept.bytes }
         const { bytes, files, warnings } = (await ask(lake, request)) as TableCopies
         if (files !== null) {
           kept.bytes = bytes
           return { kept, files, warnings }
         }
-        if (!(await this.#makeRoom(kept, bytes)))
+        if (!(await this.#reserve(kept, bytes)))
           throw tooLarge(
-            `The files of ${schema}.${table} have ${gigabytes(bytes)} GB. At most ${gigabytes(maxBytes)} GB of a bucket are fetched for queries at the same time. Query the bucket with DuckDB instead, or use a lake in a folder.`,
+            `The files of ${schema}.${table} have ${gigabytes(bytes)} GB. At most ${gigabytes(maxBytes)} GB of buckets are fetched for queries at the same time. Query the bucket with DuckDB instead, or use a lake in a folder.`,
           )
       }
     } catch (error) {
@@ -138,15 +141,17 @@ export class BucketCopies {
     return [...this.#kept.values()].reduce((sum, kept) => sum + (kept === own ? 0 : kept.bytes), 0)
   }
 
-  /** Removes what no query reads, the least recently used first. */
-  async #makeRoom(own: Kept, bytes: number): Promise<boolean> {
-    const { maxBytes } = this.#options
-    const unused = [...this.#kept].filter(([, kept]) => kept !== own && kept.users === 0)
-    for (const [key, kept] of unused.sort(([, one], [, other]) => one.usedAtMs - other.usedAtMs)) {
-      if (this.#bytesBeside(own) + bytes <= maxBytes) break
-      await this.#remove(key, kept)
+  /** Removes what no query reads, the least recently used first, until there is room. */
+  async #reserve(own: Kept, bytes: number): Promise<boolean> {
+    const fits = (): boolean => this.#bytesBeside(own) + bytes <= this.#options.maxBytes
+    while (!fits()) {
+      const unused = [...this.#kept].filter(([, kept]) => kept !== own && kept.users === 0)
+      const [oldest] = unused.sort(([, one], [, other]) => one.usedAtMs - other.usedAtMs)
+      if (oldest === undefined) return false
+      await this.#remove(...oldest)
     }
-    return this.#bytesBeside(own) + bytes <= maxBytes
+    own.bytes = bytes
+    return true
   }
 
   #release(used: readonly Kept[]): void {
@@ -167,23 +172,23 @@ export class BucketCopies {
     this.#timer.unref()
   }
 
-  /** In its turn, so that nothing is removed that is being fetched. */
-  #removeOld(): Promise<unknown> {
-    this.#turn = this.#turn.then(async () => {
-      const { keptMs } = this.#options
-      for (const [key, kept] of this.#kept) {
-        // If the files cannot be removed, this is tried again.
-        if (kept.users === 0 && kept.usedAtMs + keptMs <= Date.now()) await this.#remove(key, kept).catch(() => undefined)
-      }
-      const leftMs = [...this.#kept.values()].filter(({ users }) => users === 0).map(({ usedAtMs }) => usedAtMs + keptMs - Date.now())
-      if (leftMs.length > 0) this.#removeLater(Math.max(Math.min(...leftMs), Math.min(keptMs, RETRY_MS)))
-    })
-    return this.#turn
+  async #removeOld(): Promise<void> {
+    const { keptMs } = this.#options
+    for (const [key, kept] of [...this.#kept]) {
+      // If the files cannot be removed, this is tried again.
+      if (kept.users === 0 && kept.usedAtMs + keptMs <= Date.now()) await this.#remove(key, kept).catch(() => undefined)
+    }
+    const leftMs = [...this.#kept.values()].filter(({ users }) => users === 0).map(({ usedAtMs }) => usedAtMs + keptMs - Date.now())
+    if (leftMs.length > 0) this.#removeLater(Math.max(Math.min(...leftMs), Math.min(keptMs, RETRY_MS)))
   }
 
-  async #remove(key: string, { folder }: Kept): Promise<void> {
-    await rm(folder, { recursive: true, force: true })
+  /** It counts until it is removed, but a query that comes meanwhile gets another folder. */
+  async #remove(key: string, kept: Kept): Promise<void> {
+    const leaving = randomUUID()
     this.#kept.delete(key)
+    this.#kept.set(leaving, kept)
+    await rm(kept.folder, { recursive: true, force: true })
+    this.#kept.delete(leaving)
   }
 }
 
