@@ -68,7 +68,7 @@ export async function warmUp({ parsing }: Databases, isWanted: () => boolean): P
   for (const query of WARM_UP_QUERIES) {
     if (isWanted()) break
     const databases = { parsing, running: await openRunning() }
-    const views = (await tablesOf(databases, query, tables)).map((table) => ({ ...table, files: [WARM_UP_TABLE] }))
+    const views = (await tablesOf(databases, query, tables)).map(({ schema, table }) => ({ schema, table, files: [WARM_UP_TABLE] }))
     found += (await runQuery(databases, query, views, [], WARM_UP_LIMITS)).rows.length
     databases.running.closeSync()
   }
