@@ -13,7 +13,6 @@ import { Backlog } from '../../recording/backlog.ts'
 import { HeldShipments } from '../../recording/held-shipments.ts'
 import { Memory } from '../../recording/memory.ts'
 import { StoreState } from '../../recording/store-state.ts'
-import type { OrderedMember } from '../../shipments/member.ts'
 import type { Unit } from '../../shipments/unit.ts'
 import { OrderedWaiting } from './ordered-waiting.ts'
 
@@ -28,10 +27,11 @@ function divided(claimed: ClaimedShipment, leaving: ReadonlySet<number>): Claime
   const [{ indexes, keys = [], ...part }] = shipment.parts as [Part]
   const some = (does: boolean): number[] => [...indexes.keys()].filter((at) => leaving.has(keys[at] as number) === does)
   if (some(true).length === 0 || some(false).length === 0) return [claimed]
-  return [true, false].map((does) => {
+  const half = (does: boolean): ClaimedShipment => {
     const own = { ...part, indexes: some(does).map((at) => indexes[at] as number), keys: some(does).map((at) => keys[at] as number) }
     return { ...claimed, shipment: { ...shipment, id: does ? Number(shipment.id) + 1_000 : shipment.id, parts: [own] } }
-  })
+  }
+  return [half(true), half(false)]
 }
 
 function setUpWith(settings: Parameters<typeof webhookOf>[0], ...shipments: ClaimedShipment[]) {
@@ -176,7 +176,7 @@ test('a key goes on, although each request that comes meanwhile has a message of
     lane.accept(orderedOf(nth, 6 + (nth % 3), [0, 1], [1, nth]))
     await lane.claim()
     const { first } = lane.ordered.next() ?? assert.fail('nothing may start')
-    started.push((first as OrderedMember).key)
+    started.push(first.key)
     const next = lane.start()
     before.end('success')
     await new Promise((resolve) => setImmediate(resolve))
