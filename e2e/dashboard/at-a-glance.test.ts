@@ -54,7 +54,7 @@ async function lookAt(tab: Tab, name: string): Promise<void> {
 const mainText = (tab: Tab): Promise<string> => tab.page.locator('main').innerText()
 const attention = (tab: Tab) => tab.page.getByRole('region', { name: 'Needs attention' })
 
-test('the overview lists a destination with problems although there is no incident about it, beside incidents about others', async () => {
+test('the overview lists a destination with problems even if there is no incident about it, together with incidents about others', async () => {
   const { service, receivers } = scene
   await using tab = await browser.open(service)
   await tab.visit('/')
@@ -127,14 +127,11 @@ test('the page of an event uses the time range of the dashboard', async () => {
   await tab.until(`new URLSearchParams(location.search).get('period') === '15m'`)
   await eventually(
     () => mainText(tab),
-    (text) => /messages since .*Events are counted by the hour\./.test(text),
+    (text) => /messages since .*Events are counted per hour\./.test(text),
   )
   await tab.visit(`/events/${event.id}?period=30d`)
-  assert.match(await mainText(tab), /messages in the last 30 days\.|messages since .*counted by the day, in UTC/)
+  assert.match(await mainText(tab), /messages in the last 30 days\.|messages since .*counted per day, in UTC/)
   await tab.visit(`/events/${event.id}?period=2026-01-01T00:00Z/2026-01-02T00:00Z`)
-  assert.match(
-    await mainText(tab),
-    /0 messages in the chosen period\..*There are no counts from before [\s\S]*No messages in the chosen period/,
-  )
+  assert.match(await mainText(tab), /0 messages in the chosen period\..*There are no counts before [\s\S]*No messages in the chosen period/)
   await lookAt(tab, 'event-nothing')
 })

@@ -210,8 +210,8 @@ const BUSY = `(() => {
 })()`
 
 /**
- * Returns whether the document is wider than the window, and elements beyond its edge that no scrolling or clipping box contains. Notifications leave
- * over the edge.
+ * Returns whether the document is wider than the window, and elements beyond its edge that no scrolling or clipping box contains. Notifications
+ * are ignored, because they slide out over the edge.
  */
 const OVERFLOWING = `(() => {
   const width = document.documentElement.clientWidth

@@ -1,4 +1,4 @@
-// A receiver that rejects every message permanently: one incident says so, whatever was noticed first, and it closes.
+// A receiver that rejects every message permanently has one incident, whichever rule noticed it first, and the incident is closed in the end.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -38,7 +38,7 @@ test('a receiver that answers 422 to everything has one open incident, with the 
 
   await track(1)
   const [first] = await activeUntil(({ length }) => length > 0)
-  assert.equal(first?.rule, 'deliveries_failed', 'one failed delivery is no failing destination')
+  assert.equal(first?.rule, 'deliveries_failed', 'one failed delivery does not mean that the destination is failing')
 
   await track(5)
   const [open, ...others] = await activeUntil((incidents) => incidents.some(({ rule }) => rule === 'destination_failing'))

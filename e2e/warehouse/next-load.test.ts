@@ -1,4 +1,4 @@
-// Two nodes on one PostgreSQL store: both know when a warehouse is loaded next, and both can be asked for a load, although only one of them makes its loads.
+// Two nodes on one PostgreSQL store: both know when a warehouse is loaded next, and both accept requests for a load, although only one of them makes its loads.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -16,7 +16,7 @@ interface Health {
   nextAttemptAt: string | null
 }
 
-test('every node reports the time of the next load, and can be asked for a load, after which none reports a time', async (t) => {
+test('every node reports the time of the next load and accepts requests for a load, and no node reports a time after the load', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-lakes-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   mkdirSync(join(folder, 'main'))

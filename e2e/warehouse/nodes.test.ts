@@ -91,7 +91,7 @@ test('the deletion of a user reaches the tables, whichever node accepts it', asy
   for (const userId of userIds) assert.ok(!text.includes(`"${userId}"`), userId)
 })
 
-test('a load that one node was asked for is made by it if the other node is killed, whichever of them makes the loads', async () => {
+test('a request for a load is carried out if the other node is killed, whichever of them makes the loads', async () => {
   const place = join(folder, 'asked')
   mkdirSync(place)
   const asked: Lake = { folder: place, url: pathToFileURL(place).href, source: join(place, 'default') }

@@ -50,7 +50,7 @@ async function ask(query: string, signal?: AbortSignal): Promise<{ status: numbe
 }
 const folders = (): string[] => readdirSync(temporary).filter((name) => name.startsWith('switchyard-sql-'))
 
-test('a lake in a bucket is queried as one in a folder is, and its files are fetched once', async () => {
+test('a lake in a bucket can be queried like one in a folder, and its files are fetched once', async () => {
   const { status, body } = await ask('select user_id, total from order_completed order by 1')
   assert.equal(status, 200, JSON.stringify(body))
   assert.deepEqual(body.rows, [
@@ -64,7 +64,7 @@ test('a lake in a bucket is queried as one in a folder is, and its files are fet
   assert.equal(folders().length, 1)
 })
 
-test('what a query of a bucket cannot read, it cannot read either', async () => {
+test('a query over a bucket can read neither local files nor the bucket directly', async () => {
   const [folder = ''] = folders()
   for (const from of [
     `read_parquet('${join(temporary, folder)}/*/*/*.parquet')`,
@@ -83,7 +83,7 @@ test('the rows of a deleted user are in no result, although the files were fetch
   assert.deepEqual((await ask('select id from tracks order by 1')).body.rows, [['m1']])
 })
 
-test('a bucket that refuses the key, or is away, is an error that says so', async () => {
+test('a query of a bucket that rejects the key fails with an error that names the bucket', async () => {
   store.refuse = (method) => (method === 'GET' ? failure(403, 'InvalidAccessKeyId') : undefined)
   const refused = await ask('select id from tracks')
   assert.deepEqual([refused.status, refused.body.code], [400, 'sql_failed'])

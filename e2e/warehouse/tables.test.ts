@@ -38,7 +38,7 @@ test('a table that cannot be loaded is an incident that names it, until it is lo
     open?.message ?? '',
     /^1 table of "Lake" cannot be loaded \(default\.cart_viewed\): The database, bucket or folder of the warehouse does not exist\. The other/,
   )
-  // What the engine says may contain values of messages, so only those see it who may see the messages.
+  // The error of the engine may contain values of messages, so only people who may see the messages can see it.
   const error = (await attemptsOf(service, `&destinationId=${id}`)).find((attempt) => attempt.error !== null)?.error
   assert.match(error ?? '', /^Table cart_viewed: .*not a folder/)
   assert.doesNotMatch(JSON.stringify(open), /not a folder/)

@@ -272,13 +272,13 @@ export interface ArchivePage {
 export interface TableCopyRequest {
   schema: string
   table: string
-  /** The folder of this table. What the table does not need is removed from it. */
+  /** The folder of this table. Files that are not part of the table are removed from it. */
   folder: string
   maxBytes: number
 }
 
 export interface TableCopies {
-  /** Of all files of the table. */
+  /** The size of all files of the table. */
   bytes: number
   /** Paths of the copies; null if they would have more than `maxBytes`. */
   files: string[] | null

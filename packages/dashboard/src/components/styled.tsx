@@ -132,7 +132,7 @@ function Instant({ at, text, ...props }: { at: string; text: string } & TextProp
   )
 }
 
-/** When a pending delivery expires: `expires in 23 h` after the prefix. Nothing if it does not, or if that is not known. */
+/** Says when a pending delivery expires: `expires in 23 h` after the prefix. Renders nothing if it does not expire, or if the time is not known. */
 export function Expiry({ at, prefix = '', size = 'sm' }: { at: string | null; prefix?: string; size?: string }) {
   const nowMs = useNow(10_000)
   if (at === null) return null

@@ -9,7 +9,7 @@ export const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
   headings: { fontWeight: '650' },
   cursorType: 'pointer',
-  // Without it, dialogs stay for 200 ms after they were closed, although style.css has ended their transitions.
+  // Without it, dialogs stay for 200 ms after they were closed, although style.css disables their transitions.
   respectReducedMotion: true,
   // Enough contrast for small text on white and on dark, as axe-core requires.
   primaryShade: { light: 8, dark: 8 },

@@ -136,7 +136,7 @@ suite('an error of an engine that may quote a message', () => {
     return { ...about, failed: [{ table: 'cart_viewed', reason: 'warehouse_table_changed' }] }
   }
 
-  test('is left out of incidents and notices that an earlier version has stored, and of the alerts about them', async (t) => {
+  test('is left out of incidents and notices that an earlier version stored, and of the alerts about them', async (t) => {
     const store = await openStore(t)
     const { source } = await newInstallation(store)
     const settings = { type: 'warehouse', name: 'Tables', warehouse: { engine: 'parquet', url: 'file:///lake' }, load: LOAD } as const
@@ -207,7 +207,7 @@ test('an incident shows the current numbers, and how they changed', async (t) =>
   assert.ok((incident?.observedAtMs ?? 0) === rig.nowMs)
 })
 
-test('an incident says when the first pending delivery expires, and says so no longer when nothing expires', async (t) => {
+test('an incident says when the first pending delivery expires, unless nothing expires', async (t) => {
   const store = await openStore(t)
   const { source, shop } = await newInstallation(store)
   let hold: { problem: string } | null = null
@@ -294,7 +294,7 @@ suite('a destination that rejects everything permanently', () => {
     count(store, 'destination', id, START_MS + minute * MINUTE_MS, { attempts: times, failed: times, ...more })
   const active = async (rig: ReturnType<typeof alertsOn>) => (await listed(rig)).filter(({ state }) => state !== 'closed')
 
-  test('has one incident, from its start to its end, which counts these deliveries and replays them', async (t) => {
+  test('has one incident, from its start to its end, which counts these deliveries and offers to replay them', async (t) => {
     const store = await openStore(t)
     const { shop } = await newInstallation(store)
     const rig = alertsOn(store, { failureOf: () => ({ reason: 'http_422' }) })
@@ -321,7 +321,7 @@ suite('a destination that rejects everything permanently', () => {
       await count(store, 'destination', shop.id, START_MS + minute * MINUTE_MS, { delivered: 9 })
       await rig.pass(1)
     }
-    assert.deepEqual(await active(rig), [], 'what had failed until then opens no second incident')
+    assert.deepEqual(await active(rig), [], 'failures from before open no second incident')
     const [closed] = await listed(rig)
     assert.match(closed?.closedMessage ?? '', /has recovered\..*The deliveries that failed permanently in that time can be replayed\./)
     const events = (await told(store)).map(({ message }) => message['event'])
@@ -332,7 +332,7 @@ suite('a destination that rejects everything permanently', () => {
     assert.deepEqual([later?.rule, later?.details['failed'], others], ['deliveries_failed', 1, []], 'a new failure opens one')
   })
 
-  test('that began with a few such deliveries, has one incident: the first is part of the second', async (t) => {
+  test('has one open incident if a few deliveries failed first: their incident becomes part of the second one', async (t) => {
     const store = await openStore(t)
     const { shop } = await newInstallation(store)
     const rig = alertsOn(store, { failureOf: () => ({ reason: 'http_422' }) })
@@ -352,7 +352,7 @@ suite('a destination that rejects everything permanently', () => {
     assert.equal(first?.closedMessage, 'This is now part of the incident "Destination Failing" about "warehouse".')
   })
 
-  test('in part has one incident, because only attempts that are retried count as failing attempts', async (t) => {
+  test('or rejects only some has one incident, because attempts_failing counts only attempts that are retried', async (t) => {
     const store = await openStore(t)
     const { shop } = await newInstallation(store)
     const rig = alertsOn(store)

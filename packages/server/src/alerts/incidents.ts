@@ -69,7 +69,7 @@ const SMALL_PAGE = 20
 const MAX_READINGS = 60
 const KEPT_MS = 90 * 86_400_000
 const [, LOAD_FAILED] = REASONS.warehouse_failed
-/** In the messages of the rule `warehouse_tables`. */
+/** Finds the error of an engine in the messages of the rule `warehouse_tables`. */
 const ENGINE_ERROR = /( cannot be loaded \([^)]*\): )([\s\S]*?)( The other tables are loaded, )/
 
 export class Incidents {
@@ -223,7 +223,7 @@ export class Incidents {
 
   /** All incidents that were closed at this time or later. */
   async closedSince(sinceMs: number): Promise<Incident[]> {
-    // They stay among the current ones until all alerts about them were sent.
+    // Closed incidents stay among the current ones until all alerts about them have been sent.
     const found = [...(await this.current()).values()].filter(({ closedAtMs }) => closedAtMs !== null && closedAtMs >= sinceMs)
     for (let after: { key: string; atMs: number } | undefined; ; ) {
       const page = await this.#documents.list(KIND, { prefix: PAST, order: 'newest', after, limit: SMALL_PAGE })
@@ -275,7 +275,7 @@ function incidentOf(doc: JsonObject): Incident {
   return typeof cause === 'string' && !isUsualSentence(cause) ? { ...incident, details } : incident
 }
 
-/** Earlier versions have stored what an engine said about a table that cannot be loaded. */
+/** Removes the error of an engine, which earlier versions stored if a table could not be loaded. */
 function withoutEngineError(incident: Incident): Incident {
   const { details, message, openedMessage } = incident
   const { problem } = details

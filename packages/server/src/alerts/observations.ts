@@ -191,7 +191,7 @@ export class Observations {
     })
   }
 
-  /** When the last incident about each destination that was failing was closed. Only deliveries that failed permanently are judged by it. */
+  /** When the last `destination_failing` incident about each destination was closed. Only the rule `deliveries_failed` uses it. */
   async #failingUntil(
     minutes: ReadonlyMap<string, ReadonlyMap<number, DestinationMinute>>,
     nowMs: number,

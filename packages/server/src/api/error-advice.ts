@@ -52,7 +52,8 @@ export const ERROR_ADVICE: Readonly<Record<ApiErrorCode | RefusalCode, string>> 
   not_installed: 'For a warehouse, run `switchyard warehouse install` on the machine of the service, or call POST /api/warehouse/install.',
   not_a_lake: 'GET /api/destinations lists all destinations. Warehouses with other engines are queried with their own tools.',
   sql_invalid: 'The message says what is wrong, and line and column where. Tables are listed by GET /api/sql/tables.',
-  sql_too_large: 'Select fewer rows or columns, restrict the days, or group by fewer values.',
+  sql_too_large:
+    'Select fewer rows or columns, restrict the days, or group by fewer values. If the files of a table in a bucket are too large to fetch, query the bucket with a DuckDB of your own.',
   sql_timed_out: 'Restrict the days, or query the files with a DuckDB of your own.',
   sql_cancelled: 'The client closed the connection, or the service stops.',
   sql_failed: 'The message says why. Run the query again; if it fails again, the log of the service may say more.',

@@ -334,7 +334,7 @@ export class Delivery {
     return readArchive(this.#options.senders, destination, request, this.#once(destination))
   }
 
-  /** What a query needs of a lake in a bucket. Rejects with CopyProblem. */
+  /** For a query of a lake in a bucket: lists its tables, or copies the files of one. Rejects with CopyProblem. */
   copyFiles(destination: Destination, request: CopyRequest): Promise<unknown> {
     return copyFiles(this.#options.senders, destination, request, this.#once(destination))
   }

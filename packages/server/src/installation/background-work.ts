@@ -102,7 +102,7 @@ function createWorkOnWarehouses({ store, clock, delivery }: Pick<ServiceCore, 's
     store,
     clock,
     loadNow: (...args) => delivery.loadNow(...args),
-    onError: (err) => log.error({ err }, 'requests for loads of warehouses could not be read or ended'),
+    onError: (err) => log.error({ err }, 'requests for loads of warehouses could not be read or deleted'),
   })
   const upkeep = new WarehouseUpkeep({
     store,

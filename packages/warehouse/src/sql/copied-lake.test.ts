@@ -59,7 +59,7 @@ function changeManifest(change: (manifest: Manifest) => void): void {
   object.bytes = Buffer.from(JSON.stringify(manifest))
 }
 
-test('a query reads the copies, with their days; what is there is not fetched again', async () => {
+test('a query reads the copies, with their days; files that were copied before are not fetched again', async () => {
   assert.deepEqual(
     (await copying.tables(['shop', 'none'])).map(({ table }) => table),
     ['_messages', 'order_completed', 'tracks'],
@@ -80,7 +80,7 @@ test('a query reads the copies, with their days; what is there is not fetched ag
   assert.equal(gets(), before)
 })
 
-test('what an interrupted copy left, and files that were replaced, are removed', async () => {
+test('remains of an interrupted copy, and files that were replaced, are removed', async () => {
   const { files: first } = await copying.copy(request())
   assert.equal(first?.length, 2)
   writeFileSync(`${first[0]}.part`, 'half a file')
@@ -98,14 +98,14 @@ test('what an interrupted copy left, and files that were replaced, are removed',
   )
 })
 
-test('more than may be fetched is not fetched, and the size is told', async () => {
+test('a table that is larger than the limit is not fetched, and its size is returned', async () => {
   const { bytes, files } = await copying.copy(request({ maxBytes: 100 }))
   assert.equal(files, null)
   assert.ok(bytes > 100)
   assert.deepEqual([copies(), gets()], [[], 0])
 })
 
-test('a file that is gone is missing; one with other content is an error that names it', async () => {
+test('a missing file causes a warning; a file with other content causes an error that names it', async () => {
   const [name] = [...store.objects.keys()].filter((key) => /^shop\/tracks\/day=2026-11-16\/.*parquet$/.test(key)) as [string]
   const object = store.objects.get(name) as { bytes: Buffer; modifiedMs: number }
   store.objects.delete(name)

@@ -10,7 +10,7 @@ import { useNow } from '../../components/styled.tsx'
 import { count, dateTime, plural } from '../../text/format.ts'
 import { type EventPoint, eventSeries } from './event-period.ts'
 
-const BY_DAY = ' Events of more than 7 days ago are counted by the day, in UTC.'
+const BY_DAY = ' Events older than 7 days are counted per day, in UTC.'
 
 interface EventChartProps {
   sourceId: string
@@ -28,8 +28,8 @@ export default function EventChart({ sourceId, hours, days }: EventChartProps) {
   const total = values.reduce((sum, messages) => sum + messages, 0)
   const where = beginsAt === null ? `in the ${whichPeriod(period)}` : `since ${dateTime(beginsAt)}`
   const oldest = days[0]
-  const why = step === 'day' ? BY_DAY : beginsAt === null ? '' : ' Events are counted by the hour.'
-  const missing = oldest !== undefined && within.from < oldest.at ? ` There are no counts from before ${dateTime(oldest.at)}.` : ''
+  const why = step === 'day' ? BY_DAY : beginsAt === null ? '' : ' Events are counted per hour.'
+  const missing = oldest !== undefined && within.from < oldest.at ? ` There are no counts before ${dateTime(oldest.at)}.` : ''
   return (
     <Section title="Messages over time" about={`${plural(total, 'message')} ${where}.${why}${missing}`} actions={<PeriodChoice />}>
       <TimeChart

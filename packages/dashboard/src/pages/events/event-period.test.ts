@@ -13,7 +13,7 @@ const seriesOf = (id: string) => eventSeries(HOURS, DAYS, periodOf(id), NOW_MS)
 const totalOf = ({ slots }: ReturnType<typeof seriesOf>): number =>
   slots.flatMap(({ rows }) => rows).reduce((sum, { count }) => sum + count, 0)
 
-test('the time range of the dashboard chooses the hours or the days that are counted', () => {
+test('the time range decides whether counts are per hour or per day', () => {
   for (const [id, step, total] of [
     ['24h', 'hour', 24],
     ['7d', 'hour', 168],
@@ -25,14 +25,14 @@ test('the time range of the dashboard chooses the hours or the days that are cou
   assert.equal(seriesOf('24h').beginsAt, null, 'whole hours')
 })
 
-test('a range shorter than what is counted shows whole hours, and says when they begin', () => {
+test('a short range shows whole hours, and says when they begin', () => {
   const quarter = seriesOf('15m')
   assert.deepEqual([quarter.slots.length, quarter.beginsAt], [1, '2026-11-19T14:00:00.000Z'])
   const hour = seriesOf('1h')
   assert.deepEqual([hour.slots.length, hour.beginsAt], [2, '2026-11-19T13:00:00.000Z'])
 })
 
-test('a chosen range has only what is in it, also in the past', () => {
+test('a custom range shows only the counts within it, also in the past', () => {
   const evening = customId(Date.parse('2026-11-18T18:00Z'), Date.parse('2026-11-18T21:00Z'))
   const { slots, step, beginsAt } = seriesOf(evening)
   assert.deepEqual([slots.length, step, beginsAt], [3, 'hour', null])

@@ -1,4 +1,4 @@
-// The counts of an event in the time range of the dashboard. The event catalogue keeps them by the hour for 7 days and by the day, in UTC, for 90 days. Pure.
+// The counts of an event in the time range of the dashboard. The event catalogue keeps them per hour for 7 days and per day, in UTC, for 90 days. Pure.
 
 import { type Period, type Slot, slotsOf, span } from '../../components/charts/periods.ts'
 
@@ -10,14 +10,14 @@ export interface EventPoint {
 export interface EventSeries {
   slots: Slot<EventPoint>[]
   step: 'hour' | 'day'
-  /** The first bar begins before the time range, because there are no shorter counts. Null if it does not, or if there is no bar. */
+  /** When the first bar begins, if that is before the time range, because no counts are kept for shorter times. Otherwise null. */
   beginsAt: string | null
 }
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** By the hour if the hours reach back far enough, otherwise by the day. */
+/** Per hour if the counts per hour reach back far enough, otherwise per day. */
 export function eventSeries(hours: readonly EventPoint[], days: readonly EventPoint[], period: Period, nowMs: number): EventSeries {
   const { from, to } = span(period, nowMs)
   const [fromMs, toMs] = [Date.parse(from), to === undefined ? Number.POSITIVE_INFINITY : Date.parse(to)]

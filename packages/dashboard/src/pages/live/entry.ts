@@ -10,7 +10,7 @@ export type Tone = 'accepted' | 'delivered' | 'retried' | 'failed' | 'quiet'
 export interface Outcome {
   word: string
   tone: Tone
-  /** A status and a duration, or why it failed. The attempt comes before the cause, whose end may be cut off. */
+  /** A status and a duration, or why the attempt failed. The number of the attempt comes before the cause, whose end may be cut off. */
   more: string
 }
 

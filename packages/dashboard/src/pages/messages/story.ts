@@ -14,7 +14,7 @@ export interface TimelineEntry extends StoryEntry {
   attempt: StoryAttempt | null
   /** When the next attempt of a waiting delivery is due. Undefined if it is not waiting. */
   dueAt?: string | null
-  /** When it expires; null if nothing expires. */
+  /** When the delivery expires; null if it does not expire. */
   expiresAt?: string | null
 }
 

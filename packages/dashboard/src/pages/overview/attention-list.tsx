@@ -1,5 +1,5 @@
 // What needs attention: the incidents that are not closed, each with its cause, its numbers and what can be done. Says that nothing needs attention
-// only after the service has said so, and while no destination has problems: an incident begins some time after its cause, or not at all.
+// only after the service has said so, and while no destination has problems: an incident begins some time after its cause, or is not opened at all.
 
 import { Alert, Button, Group, Paper, Stack, Text, ThemeIcon } from '@mantine/core'
 import type { ApiProblem } from '../../api/client.ts'
@@ -32,7 +32,7 @@ export function Attention({ incidents, problem, store, troubled, retry, isNew, i
   const isDown = store?.isAvailable === false
   const isQuiet = sorted?.length === 0 && !isDown
   const isHealthy = isQuiet && troubled?.length === 0
-  // Those with an incident are in the list.
+  // Destinations with an incident are in the list of incidents.
   const unlisted = sorted && troubled?.filter(({ id }) => !sorted.some((incident) => isAbout(incident, 'destination', id)))
   // A new installation shows the first steps instead.
   if (isHealthy && isNew) return null
@@ -103,7 +103,7 @@ function Unlisted({ destinations, hasIncidents }: { destinations: readonly Troub
       <Text fw={600}>
         {which} {length === 1 ? 'has' : 'have'} problems
       </Text>
-      <Note>There is no incident, because too few attempts failed, it has just begun, or the rule is turned off.</Note>
+      <Note>There is no incident, because too few attempts failed, the problem has just begun, or the rule is turned off.</Note>
       <Stack component="ul" gap={4} mt="xs" mb={0} pl="md">
         {destinations.slice(0, SHOWN).map(({ id, name, cause }) => (
           <li key={id}>

@@ -1,5 +1,5 @@
 // Attempts Failing: a noticeable share of the attempts to deliver to a destination fails, although most succeed. Only failures that are retried
-// count: about the others, deliveries-failed.ts opens an incident.
+// count: for other failures, deliveries-failed.ts opens an incident.
 
 import {
   type DestinationMinute,
@@ -41,7 +41,7 @@ export const attemptsFailing = rule({
   actions: (id) => [{ action: 'retry', destinationId: id, states: [] }],
   description: 'Many, but not most, of the attempts to deliver to a destination fail and are retried.',
   sentences: [
-    `Open when at least {failurePercent} % of the attempts of the last ${PERIOD_MINUTES} minutes failed without failing the delivery permanently, and there were at least {leastAttempts}.`,
+    `Open when at least {failurePercent} % of the attempts of the last ${PERIOD_MINUTES} minutes failed and are retried, and there were at least {leastAttempts} attempts.`,
     `Close when the share is lower.`,
   ],
   settings: {

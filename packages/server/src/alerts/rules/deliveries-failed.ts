@@ -1,5 +1,5 @@
-// Deliveries Failed: the receiver rejected messages for good, or they could not be built, so they are not retried. If most attempts fail, that is
-// an incident of destination-failing.ts, which counts these deliveries, too.
+// Deliveries Failed: the receiver rejected messages for good, or they could not be built, so they are not retried. If most attempts fail,
+// destination-failing.ts opens an incident instead, which counts these deliveries, too.
 
 import { type DestinationMinute, MINUTE_MS, type Minutes, many, minuteOf, minutesSetting, numberSetting, rule } from './rule.ts'
 
@@ -8,7 +8,7 @@ export interface Failures {
   minutes: Minutes<DestinationMinute>
   /** Why the last attempt failed, as a sentence. */
   cause?: string | null
-  /** When the last incident of the rule that says more was closed. It counted what had failed until then. */
+  /** When the last `destination_failing` incident was closed. It counted the deliveries that had failed until then. */
   failingUntilMs?: number | null
 }
 

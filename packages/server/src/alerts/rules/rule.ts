@@ -168,7 +168,7 @@ export function retriedText(pending: unknown, expiry: Details = {}): string {
   return Number(pending) === 0 ? 'No delivery is pending.' : `Failed attempts are retried; ${pendingText(pending)}${expiryText(expiry)}`
 }
 
-/** In the details of incidents about deliveries that are pending. */
+/** For the details of incidents about pending deliveries. */
 export function expiryDetails(nowMs: number, nextExpiryAtMs: number | null): Details {
   if (nextExpiryAtMs === null) return { nextExpiryAt: null, expiresInMs: null }
   return { nextExpiryAt: isoTime(nextExpiryAtMs), expiresInMs: Math.max(0, nextExpiryAtMs - nowMs) }

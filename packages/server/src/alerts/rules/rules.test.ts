@@ -83,7 +83,7 @@ suite('destination failing', () => {
     assert.match(destinationFailing.opened('CRM', details), /^The destination "CRM" has been failing for less than a minute: 4 of 4/)
   })
 
-  test('what becomes of the deliveries is said for those that are retried and for those that are not', () => {
+  test('the message says what happens to deliveries that are retried and to those that are not', () => {
     const details = { failed: 4, delivered: 0, forMs: 6 * MINUTE_MS, cause: 'x' }
     const text = (failedPermanently: number, pending: number) =>
       destinationFailing.opened('CRM', { ...details, failedPermanently, pending }).split('attempts failed. ')[1]

@@ -16,7 +16,8 @@ export interface WarehouseNotices {
 /** How long a table that was dropped, or a limit that is reached, stays listed after it was noticed last. */
 const LISTED_MS = DAY_MS
 const SHOWN_TABLES = 5
-const FAILING_END = 'The other tables are loaded, and the messages of this one are retried. The attempts of its deliveries show the error.'
+const FAILING_END =
+  'The other tables are loaded, and the messages of tables that cannot be loaded are retried. The attempts of their deliveries show the error.'
 const SEVERITIES = { package: 'critical', failing: 'critical', limit: 'warning', recreated: 'notice' } as const
 type Kind = keyof typeof SEVERITIES
 

@@ -5,7 +5,7 @@ import test from 'node:test'
 import type { Output } from '../line/output.ts'
 import { createTimelineFeed } from './message-timeline.ts'
 
-test('a waiting delivery says when it expires, and an entry without an expiry does not', () => {
+test('the entry of a waiting delivery says when it expires; other entries do not', () => {
   const lines: string[] = []
   const out = { paint: (_style: string, text: string) => text } as unknown as Output
   const entry = (what: string, deliveryId: string) => ({ at: null, what, sentence: 'Waiting.', deliveryId, reason: null, attemptNumber: 2 })

@@ -379,7 +379,7 @@ function showHealth(call: Call, health: JsonObject): void {
     ['pending', pending],
     ['oldest pending', oldestPendingAt === null ? undefined : time(oldestPendingAt)],
     ['next attempt', nextAttemptAt === null ? undefined : time(nextAttemptAt)],
-    ['first one expires', nextExpiryAt == null ? undefined : time(nextExpiryAt)],
+    ['next expiry', nextExpiryAt == null ? undefined : time(nextExpiryAt)],
     ['recent success rate', percent(success)],
     ['recent latency', latencyText(latencyMs)],
     ...Object.entries(ledger as JsonObject).filter(([name]) => name !== 'pending'),

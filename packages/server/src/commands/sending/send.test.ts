@@ -51,7 +51,7 @@ test('send --wait does not wait longer for a warehouse that is paused or disable
   assert.equal((await waitingFor(['deleted', 'paused', 'halfminute'])).waitMs, 90_000)
 })
 
-test('send --wait asks for loads into warehouses that are active, and waits for the next load if it may not ask', async () => {
+test('send --wait asks active warehouses for a load, and waits for the next load if the token does not allow that', async () => {
   const ids = ['hook', 'deleted', 'paused', 'minute', 'disabled', 'hour', 'minute']
   assert.deepEqual((await waitingFor(ids)).loaded, ['minute', 'hour'])
   assert.deepEqual(await waitingFor(['minute', 'halfminute'], false), { waitMs: 120_000, asked: ['minute', 'halfminute'], loaded: [] })

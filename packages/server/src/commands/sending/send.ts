@@ -53,7 +53,7 @@ export const send: Command = {
   summary: 'Send one message and print the response',
   details:
     'Without --write-key, the command gets the write key from the control API: that of the source given with --source, otherwise that of the source named default, otherwise that of the only source.\n\n' +
-    'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. Warehouses that get the message load it at once, unless the control token is that of a viewer. Without --timeout, it waits for 60 s. If a delivery to a warehouse that is loaded at least every 10 minutes is pending, it waits 60 s longer than the time between two loads. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
+    'With --wait, the command waits for the deliveries and prints each attempt when it has ended; with --json, the attempts go to stderr. The command asks active warehouses that get the message to load it at once, if the control token allows that. Without --timeout, it waits for 60 s. If a delivery to a warehouse that is loaded at least every 10 minutes is pending, it waits 60 s longer than the time between two loads. The exit code is 1 if the message was not delivered to every destination, or if it has no destination.',
   arguments: [{ name: 'TYPE', description: `One of ${TYPES.join(', ')}.`, optional: true, values: TYPES }],
   flags: {
     ...FIELDS,
@@ -237,7 +237,7 @@ async function follow(call: Call, messageId: string, givenMs: number | null): Pr
   }
 }
 
-/** Asks for loads into the warehouses that the pending deliveries go to. Returns how long to wait for the deliveries if the caller does not say. */
+/** Asks the warehouses of the pending deliveries to load them now. Returns how long to wait for the deliveries if the caller does not say. */
 export async function waitFor(api: Pick<Api, 'get' | 'post'>, pending: readonly JsonObject[]): Promise<number> {
   let longestMs = 0
   for (const id of new Set(pending.map(({ destinationId }) => String(destinationId)))) {
@@ -249,7 +249,7 @@ export async function waitFor(api: Pick<Api, 'get' | 'post'>, pending: readonly 
       if (everyMs <= LONGEST_INTERVAL_MS) longestMs = Math.max(longestMs, everyMs)
       await api.post(at`/api/destinations/${id}/load`)
     } catch (error) {
-      // The message was accepted, so the command does not fail. The destination may have been deleted, or the token may be that of a viewer.
+      // The message was accepted, so the command does not fail. The destination may have been deleted, or the token may not allow loads.
       if (!(error instanceof CommandProblem)) throw error
     }
   }

@@ -134,7 +134,7 @@ const STATUS_FIELDS = {
   nextExpiryAt: nullable(
     time({
       description:
-        'When the first pending delivery expires if no attempt succeeds by then: at the end of the retry window, which begins with the first attempt of a delivery. Null if no pending delivery was attempted yet, and while the destination is paused, disabled or held, because nothing expires then.',
+        'When the first pending delivery expires if no attempt succeeds by then: at the end of the retry window, which begins with the first attempt of a delivery. Null if no pending delivery has been attempted yet, and while the destination is paused, disabled or held, because nothing expires then.',
     }),
   ),
 }

@@ -125,7 +125,7 @@ export const DELIVERY_FIELDS = {
   expiresAt: nullable(
     time({
       description:
-        'When a pending delivery expires if no attempt succeeds by then: at the end of the retry window, which begins with the first attempt. Null if there was no attempt yet, if the delivery is not pending, and while the destination is paused, disabled or held, because nothing expires then.',
+        'When a pending delivery expires if no attempt succeeds by then: at the end of the retry window, which begins with the first attempt. Null if there has been no attempt yet, if the delivery is not pending, and while the destination is paused, disabled or held, because nothing expires then.',
     }),
   ),
   settledAt: nullable(time({ description: 'When the delivery reached its final state; null while it is pending.' })),

@@ -1,4 +1,4 @@
-// When pending deliveries expire, as lists, deliveries and the health of destinations say.
+// When pending deliveries expire: in lists, in details, and in the health of destinations.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'

@@ -5,7 +5,8 @@ import { dueMs } from '../routes/times.ts'
 
 /**
  * Returns a function for one request. It converts the schedule time of a first attempt at a destination to the wall time at which the delivery
- * expires. Null if there was no attempt, and while nothing expires because nothing is sent: the destination is disabled, paused or held.
+ * expires. The result is
+ * null if there was no attempt, and while nothing expires because the destination is disabled, paused or held.
  */
 export function expiryOf({ store, clock, delivery }: Pick<ControlParts, 'store' | 'clock' | 'delivery'>) {
   const windows = new Map<string, number | null>()

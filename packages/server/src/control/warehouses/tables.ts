@@ -93,7 +93,8 @@ export function warehouseTableRoutes({ store, loads }: ControlParts): Route[] {
     }),
     route('POST', '/destinations/:id/load', {
       summary: 'Load waiting messages into a warehouse now',
-      description: 'Whichever node makes the loads of the warehouse. Does not wait until the load has ended. Only for warehouses.',
+      description:
+        'Works on every node, whichever of them makes the loads of the warehouse. Does not wait until the load has ended. Only for warehouses.',
       access: { role: 'editor', sources: 'limited', subject: 'destination', whole: true },
       status: 202,
       answer: LOADING,

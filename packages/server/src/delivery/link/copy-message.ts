@@ -1,5 +1,5 @@
-// What a query needs of a lake in a bucket: its tables, or copies of the files of one. Like a step of the upkeep (upkeep-message.ts), it goes to a loader in
-// the place of a message, because only processes with a guard for addresses connect to buckets.
+// A request of a query of a lake in a bucket: for its tables, or for copies of the files of one. Like a step of the upkeep (upkeep-message.ts), it is sent to
+// a loader instead of a message, because only processes with a guard for addresses connect to buckets.
 
 import type { JsonObject } from '@switchyard/protocol'
 import type { TableCopyRequest } from '@switchyard/warehouse'

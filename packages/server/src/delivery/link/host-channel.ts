@@ -26,7 +26,7 @@ export interface HostOptions extends Pick<ThreadOptions, 'guard' | 'closeGraceMs
   codeFolders: readonly string[]
   /** Only of a loader: the folders with data, which it can read and write. */
   dataFolders?: readonly string[]
-  /** Only of a loader: a folder for files that are needed for some minutes. */
+  /** Only of a loader: a folder for files that are needed for a few minutes. */
   scratchFolder?: string
 }
 

@@ -1,4 +1,4 @@
-// Lists the tables of a lake, or copies the files of one to this machine.
+// Lists the tables of a lake, or copies the files of one of them to this machine.
 
 import type { Warehouse } from '@switchyard/warehouse'
 import type { CopyRequest } from '../link/copy-message.ts'

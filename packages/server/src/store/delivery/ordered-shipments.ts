@@ -14,7 +14,7 @@ export interface PlannedShipment extends RoutedShipment {
   keyless?: readonly number[] | undefined
 }
 
-/** `partOf`: a shipment has messages of one partition only. A store for one process needs no partitions. */
+/** `partOf`: the partition of a key. Each shipment has messages of one partition only. A store for one process puts all keys into one. */
 export function plannedShipments(
   { routing, content }: Pick<AcceptBatch, 'routing' | 'content'>,
   { destinations }: Configuration,

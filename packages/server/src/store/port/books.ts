@@ -37,7 +37,7 @@ export type QuarantinedCount = Pick<SourceCounts, 'sourceId' | 'quarantined'>
 export interface OldestPending {
   destinationId: string
   atMs: number
-  /** When the first attempt for any of the pending deliveries was made, in schedule time; null if none was attempted. With it, the first retry window began. */
+  /** When the first attempt for any of the pending deliveries was made, in schedule time; null if none was attempted. The first retry window began then. */
   firstAttemptAtMs: number | null
 }
 

@@ -130,7 +130,7 @@ export interface DeliveryRow extends MessageFields {
   replay: boolean
   /** When the delivery ended. If it is pending, when the next attempt is due; null if that is at once. */
   atMs: number | null
-  /** If the delivery is pending: when its first attempt was made, in schedule time. The retry window begins with it. Null if there was none. */
+  /** If the delivery is pending: when its first attempt was made, in schedule time. The retry window began then. Null if there was none. */
   firstAttemptAtMs: number | null
   /** If this is a replay: the delivery that it repeats, and the replay job that created it, if any. */
   replayOf: string | null

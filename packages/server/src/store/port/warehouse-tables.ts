@@ -194,14 +194,14 @@ export async function openLoads(documents: DocumentStore, destinationId: string)
 }
 
 // ── Requests to load everything that waits now ──
-// One per destination, until its messages are in loads, so that the node that makes the loads finds it, whichever node it came from.
+// At most one per destination, stored until all waiting messages are in loads. So the node that makes the loads finds it, whichever node received it.
 
 export interface LoadRequest {
   destinationId: string
   id: string
 }
 
-/** A request replaces the one before: whatever that was about waits too. */
+/** A request replaces an earlier one for the same destination, because it covers everything that still waits. */
 export async function askForLoad(documents: DocumentStore, destinationId: string, nowMs: number): Promise<LoadRequest> {
   const id = newId('ask')
   await documents.update(LOAD_REQUESTS, [], () => new Map([[destinationId, { atMs: nowMs, doc: { id } }]]))
@@ -263,7 +263,7 @@ export interface TableNotice {
   kind: 'failing' | 'limit' | 'recreated'
   /** With its schema. Null: the schema as a whole. */
   table: string | null
-  /** In words. It quotes nothing that an engine said, because that may contain values of messages. */
+  /** A sentence. It does not quote the error of an engine, which may contain values of messages. */
   message: string
   sinceMs: number
   /** When it was noticed last. */
@@ -313,7 +313,7 @@ export async function readNotices(documents: Pick<DocumentStore, 'list'>, destin
   return stored.map(({ doc }) => withoutQuotes(doc as unknown as TableNotice))
 }
 
-/** A notice of an earlier version may have the error of an engine. */
+/** Removes the error of an engine, which a notice of an earlier version may contain. */
 function withoutQuotes(notice: TableNotice): TableNotice {
   return notice.kind === 'failing' && !isUsualSentence(notice.message) ? { ...notice, message: LOAD_FAILED } : notice
 }

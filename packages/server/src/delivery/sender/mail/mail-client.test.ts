@@ -77,7 +77,7 @@ suite('emails', () => {
     assert.equal(outcome.error, 'The deadline of 150 ms passed while waiting for the mail server to confirm the email.')
   })
 
-  test('a large email is sent as it is, far within its deadline', async (t) => {
+  test('a large email is sent unchanged, well within its deadline', async (t) => {
     const server = await startMailServer(t, { secure: true })
     const text = LINE.repeat(LARGE_BYTES / LINE.length)
     assert.equal(
@@ -88,7 +88,7 @@ suite('emails', () => {
     assert.equal(read(email ?? { content: '' }).text.replaceAll('\r\n', '\n'), text.trimEnd())
   })
 
-  test('a server that stops reading in the middle of a large email is given up at the deadline', async (t) => {
+  test('an attempt ends at the deadline if the server stops reading in the middle of a large email', async (t) => {
     const answer = (command: string) => {
       if (command === 'DATA') queueMicrotask(() => server.stopReading())
       return undefined

@@ -77,11 +77,11 @@ export function createMailClient(options: MailClientOptions): HttpClient {
 
 interface Written {
   envelope: { from: string; to: string[]; size: number }
-  /** It keeps nothing once it was read, so the email is not in memory while the server confirms it. */
+  /** It keeps nothing that has been read, so the email is not in memory while the server confirms it. */
   content: Readable
 }
 
-/** In pieces, so that it ends only after the server has read nearly all of it. */
+/** Returns a stream of small pieces, so that it ends only after the server has read nearly all of them. */
 function inPieces(bytes: Buffer): Readable {
   let left = bytes
   return new Readable({

@@ -254,7 +254,7 @@ export function delivering({ store, reopen }: StoreFixture): void {
     assert.equal(await oldestAtMs(), oldest)
   })
 
-  test('the first attempt of what is pending is known: with it, the retry window began', async () => {
+  test('the time of the first attempt of pending deliveries is known, because the retry window begins then', async () => {
     const { sourceId, destinationId } = await newSourceAndDestination(store())
     const firstAttempt = async () => {
       const of = await store().books.oldestPendingOf(destinationId)

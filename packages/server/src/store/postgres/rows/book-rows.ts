@@ -62,7 +62,7 @@ export function bookRows({ database, idMap, configuration }: StoreContext): Book
 
 type Oldest = Omit<OldestPending, 'destinationId'>
 
-/** Returns when the oldest pending delivery of each destination was created, and the first attempt. Destinations without pending deliveries are left out. */
+/** Returns when the oldest pending delivery of each destination was created, and when the first attempt was made. Destinations without pending deliveries are left out. */
 async function oldestByNum(ask: Ask, destinations: readonly string[]): Promise<Map<string, Oldest>> {
   const oldest = (holder: string): string =>
     `(SELECT parts, first_attempt FROM shipments s WHERE ${holder} AND s.destination = d.num AND attempt = 0 ORDER BY s.id LIMIT 1)
@@ -75,7 +75,7 @@ async function oldestByNum(ask: Ask, destinations: readonly string[]): Promise<M
   const { rows } = await ask<{ destination: string; parts: string; first_attempt: number | null }>(
     `SELECT d.num AS destination, o.parts, o.first_attempt FROM unnest($1::bigint[]) AS d(num) CROSS JOIN LATERAL (${oldest('holder = 0')}) o
      UNION ALL
-     -- For held shipments, these for all destinations in one scan: -2 are heads of keys, which have been attempted.
+     -- The same for held shipments, for all destinations in one scan. Here, -2 stands for heads of keys that have been attempted.
      (SELECT DISTINCT ON (destination, greatest(-2, least(attempt, 1))) destination, parts, first_attempt FROM shipments
       WHERE holder = ANY($2::bigint[]) AND destination = ANY($1::bigint[])
       ORDER BY destination, greatest(-2, least(attempt, 1)), coalesce(first_attempt, 0), id)`,

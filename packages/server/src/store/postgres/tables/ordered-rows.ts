@@ -1,8 +1,8 @@
 // Rows of the queue whose messages are delivered in order have a negative attempt: see schema/migrations-from-6.ts.
 
 /**
- * The partition of a new shipment whose messages may be of any partition: accepted while one node delivered all of them. A node that delivers only some
- * divides it before it claims anything that comes after it.
+ * The partition of a new shipment that was accepted while one node delivered all partitions, so that its messages may belong to any of them. A node that
+ * delivers only some partitions divides the shipment before it claims anything that comes after it.
  */
 export const UNDIVIDED = 16
 
