@@ -78,5 +78,6 @@ test('a receiver that answers 422 to everything has one open incident, with the 
     })
   assert.deepEqual(opened(), ['Deliveries Failed', 'Destination Failing'], 'each alert is sent once')
   const alert = pager.messages().find(({ event }) => event === 'Destination Failing')
-  assert.match((alert?.['properties'] as { message: string }).message, /Last error: The receiver answered 422 Unprocessable Entity\.$/)
+  assert.ok(alert)
+  assert.match((alert['properties'] as { message: string }).message, /Last error: The receiver answered 422 Unprocessable Entity\.$/)
 })

@@ -268,7 +268,8 @@ function allHealthRoute(parts: ControlParts): Route {
         const health = delivery.health(destinationId) ?? NO_HEALTH
         const waiting = oldest.get(destinationId)
         const nextExpiryAt = expires(destinationId, waiting?.firstAttemptAtMs ?? null)
-        return { destinationId, ...statusView(clock, health, pending.get(destinationId) ?? 0, waiting?.atMs ?? null), nextExpiryAt }
+        const status = statusView(clock, health, pending.get(destinationId) ?? 0, waiting?.atMs ?? null)
+        return Object.assign({ destinationId, nextExpiryAt }, status)
       })
       return { data, next: null }
     },

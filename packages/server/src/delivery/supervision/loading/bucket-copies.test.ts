@@ -12,6 +12,7 @@ import { BucketCopies, copyFolderName, createCopyFolder } from './bucket-copies.
 
 const lake = { id: 'dst_1' } as unknown as Destination
 const temporary = mkdtempSync(join(tmpdir(), 'switchyard-copies-'))
+const GIB = 1024 ** 3
 const { signal } = new AbortController()
 after(() => rmSync(temporary, { recursive: true, force: true }))
 
@@ -41,7 +42,7 @@ class Rig {
       }
       return { bytes, files: [join(request.folder, 'a.parquet')], warnings: [] }
     }
-    this.copies = new BucketCopies({ ask, tooLarge: (message) => new Error(message), folder: temporary, maxBytes: 100e9, ...about })
+    this.copies = new BucketCopies({ ask, tooLarge: (message) => new Error(message), folder: temporary, maxBytes: 100 * GIB, ...about })
   }
 
   /** A query of some tables, which goes on until it is released. */
@@ -59,12 +60,12 @@ class Rig {
 
 test('what no query reads makes room for others, the least recently used first; what one reads stays', async () => {
   const rig = new Rig()
-  for (const [table, gb] of Object.entries({ a: 40, b: 40, c: 50, d: 90 })) rig.sizes.set(table, gb * 1e9)
+  for (const [table, gb] of Object.entries({ a: 40, b: 40, c: 50, d: 90 })) rig.sizes.set(table, gb * GIB)
   const first = await rig.query('a')
   ;(await rig.query('b')).release()
   ;(await rig.query('c')).release()
   assert.deepEqual([rig.has('a'), rig.has('b'), rig.has('c')], [true, false, true])
-  await assert.rejects(rig.query('d'), /The files of shop\.d have 90\.0 GB\. At most 100\.0 GB/)
+  await assert.rejects(rig.query('d'), /The files of shop\.d have 90\.0 GiB\. At most 100\.0 GiB/)
   assert.equal(rig.has('a'), true)
   first.release()
   const { files } = await rig.query('d')
@@ -74,8 +75,8 @@ test('what no query reads makes room for others, the least recently used first; 
 
 test('two queries of a table share its copies, and it is in use until both have ended', async () => {
   const rig = new Rig()
-  rig.sizes.set('a', 60e9)
-  rig.sizes.set('b', 60e9)
+  rig.sizes.set('a', 60 * GIB)
+  rig.sizes.set('b', 60 * GIB)
   const [one, other] = await Promise.all([rig.query('a'), rig.query('a')])
   assert.deepEqual(one.files, other.files)
   one.release()
@@ -88,8 +89,8 @@ test('two queries of a table share its copies, and it is in use until both have 
 
 test('a query that is cancelled ends at once, and what it was fetching is not in use afterwards', async () => {
   const rig = new Rig()
-  rig.sizes.set('a', 60e9)
-  rig.sizes.set('b', 60e9)
+  rig.sizes.set('a', 60 * GIB)
+  rig.sizes.set('b', 60 * GIB)
   let open = (): void => undefined
   rig.gate = new Promise((resolve) => (open = resolve))
   const cancel = new AbortController()
@@ -149,8 +150,8 @@ test('queries of other tables do not keep the copies of a table', async () => {
 
 test('a bucket that does not answer keeps no other lake waiting, and both together keep to the limit', async () => {
   const rig = new Rig()
-  rig.sizes.set('a', 60e9)
-  rig.sizes.set('b', 60e9)
+  rig.sizes.set('a', 60 * GIB)
+  rig.sizes.set('b', 60 * GIB)
   let open = (): void => undefined
   const hanging = new Promise<void>((resolve) => (open = resolve))
   rig.gateOf = (id) => (id === lake.id ? hanging : Promise.resolve())

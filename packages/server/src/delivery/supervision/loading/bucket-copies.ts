@@ -126,7 +126,7 @@ export class BucketCopies {
         }
         if (!(await this.#reserve(kept, bytes)))
           throw tooLarge(
-            `The files of ${schema}.${table} have ${gigabytes(bytes)} GB. At most ${gigabytes(maxBytes)} GB of buckets are fetched for queries at the same time. Query the bucket with DuckDB instead, or use a lake in a folder.`,
+            `The files of ${schema}.${table} have ${gibibytes(bytes)} GiB. At most ${gibibytes(maxBytes)} GiB of buckets are fetched for queries at the same time. Query the bucket with DuckDB instead, or use a lake in a folder.`,
           )
       }
     } catch (error) {
@@ -174,8 +174,9 @@ export class BucketCopies {
 
   async #removeOld(): Promise<void> {
     const { keptMs } = this.#options
-    for (const [key, kept] of [...this.#kept]) {
-      // If the files cannot be removed, this is tried again.
+    const all = [...this.#kept]
+    for (const [key, kept] of all) {
+      // If the files cannot be removed, this is tried again later.
       if (kept.users === 0 && kept.usedAtMs + keptMs <= Date.now()) await this.#remove(key, kept).catch(() => undefined)
     }
     const leftMs = [...this.#kept.values()].filter(({ users }) => users === 0).map(({ usedAtMs }) => usedAtMs + keptMs - Date.now())
@@ -253,6 +254,6 @@ function aborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-function gigabytes(bytes: number): string {
-  return (bytes / 1e9).toFixed(1)
+function gibibytes(bytes: number): string {
+  return (bytes / 1024 ** 3).toFixed(1)
 }

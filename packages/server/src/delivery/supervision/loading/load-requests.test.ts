@@ -23,7 +23,7 @@ class Rig {
   add(): void {
     const node = this.nodes.length
     let heartbeat = (): void => undefined
-    const rig = this
+    const countNow = (): number => this.count
     const documents = {
       list: async () => {
         if (this.problem !== null) throw this.problem
@@ -43,7 +43,7 @@ class Rig {
       configuration: () => ({ destinations: new Map([['dst', { type: 'warehouse' }]]) }) as unknown as ReturnType<Store['configuration']>,
       nodes: {
         get count() {
-          return rig.count
+          return countNow()
         },
         onChange: (listener: () => void) => void (heartbeat = listener),
       },
