@@ -7,7 +7,7 @@ import { LongStrong, LongText, SmallNote, SmallTag, Time, ViewLink } from '../co
 import { useRunnable } from '../session/session.tsx'
 import { exactCount, withUnbrokenUnits } from '../text/format.ts'
 import { IncidentActions } from './incident-actions.tsx'
-import { causeLinkText, hasCount, type Incident, SEVERITY_LOOKS } from './incident-text.ts'
+import { causeLinks, causeLinkText, hasCount, type Incident, SEVERITY_LOOKS } from './incident-text.ts'
 import { useCause } from './use-cause.ts'
 
 export function incidentPath({ id }: Pick<Incident, 'id'>): string {
@@ -23,9 +23,8 @@ interface IncidentItemProps {
 
 export function IncidentItem({ incident, isFirst, hidesCause = false }: IncidentItemProps) {
   const runnable = useRunnable()
-  const { severity, subject, event, state, since, message, measure, acknowledged, muted, link } = incident
+  const { severity, subject, event, state, since, message, measure, acknowledged, muted } = incident
   const { color, word } = SEVERITY_LOOKS[severity]
-  const linkText = causeLinkText(link)
   const [location] = useLocation()
   const [inFull, response] = useCause(incident, { isHidden: hidesCause })
   return (
@@ -71,17 +70,20 @@ export function IncidentItem({ incident, isFirst, hidesCause = false }: Incident
         <Group gap="xs">
           <IncidentActions incident={incident}>
             {/* No link to the page that is shown already. The browser scrolls to an anchor on this page; the router opens other pages. */}
-            {link !== location && (
-              <Anchor
-                {...(link.includes('#') ? {} : { component: Link })}
-                href={link}
-                size="sm"
-                fw={600}
-                aria-label={`${linkText}: ${subject.name}`}
-              >
-                {linkText} →
-              </Anchor>
-            )}
+            {causeLinks(incident)
+              .filter((link) => link !== location)
+              .map((link) => (
+                <Anchor
+                  key={link}
+                  {...(link.includes('#') ? {} : { component: Link })}
+                  href={link}
+                  size="sm"
+                  fw={600}
+                  aria-label={`${causeLinkText(link)}: ${subject.name}`}
+                >
+                  {causeLinkText(link)} →
+                </Anchor>
+              ))}
           </IncidentActions>
         </Group>
       </Stack>

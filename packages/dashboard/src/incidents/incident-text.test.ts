@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import {
   causeInFull,
+  causeLinks,
   causeLinkText,
   groupedBySubject,
   hasCount,
@@ -126,6 +127,17 @@ test('a cause is shown in full if the destination still fails for this reason', 
 test('a number that is zero or unknown is not shown', () => {
   const measure = (value: number | null) => ({ measure: { label: 'pending deliveries', value, readings: [] } })
   assert.deepEqual([measure(2), measure(0), measure(null), { measure: null }].map(hasCount), [true, false, false, false])
+})
+
+test('an incident whose deliveries can be replayed links to them, once', () => {
+  const actions = [
+    { action: 'retry', destinationId: 'd' },
+    { action: 'replay', destinationId: 'd', states: ['failed'] },
+  ] as unknown as Incident['actions']
+  const failed = '/deliveries?destinationId=d&state=failed'
+  assert.deepEqual(causeLinks({ link: '/destinations/d', actions }), ['/destinations/d', failed])
+  assert.deepEqual(causeLinks({ link: failed, actions }), [failed])
+  assert.deepEqual(causeLinks({ link: '/destinations/d', actions: [] }), ['/destinations/d'])
 })
 
 test('a link says what it leads to', () => {

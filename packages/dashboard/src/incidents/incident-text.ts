@@ -117,6 +117,16 @@ export function uncountedText(incidents: readonly Incident[]): string {
     .join(', ')
 }
 
+/** Where the cause is shown, and the deliveries that can be replayed. */
+export function causeLinks({ link, actions }: Pick<Incident, 'link' | 'actions'>): string[] {
+  const replayed = actions.flatMap((action) =>
+    action.action === 'replay' && action.states.length === 1
+      ? [`/deliveries?destinationId=${action.destinationId}&state=${action.states[0]}`]
+      : [],
+  )
+  return [...new Set([link, ...replayed])]
+}
+
 /** The text of a link to the page that shows the cause. */
 export function causeLinkText(link: string): string {
   const [, state] = /[?&]state=(\w+)/.exec(link) ?? []
