@@ -137,7 +137,7 @@ export class ParquetLake implements Warehouse {
     })
 
   readonly copying: LakeCopying = {
-    tables: (schemas, signal) => this.#told(async () => tablesOf(this.#files, await this.#ownOf(schemas, signal), signal)),
+    tables: (schemas, signal) => this.#told(() => tablesOf(this.#files, schemas, this.#destinationId, signal)),
     copy: (request, signal) =>
       this.#told(async () => {
         await this.#assertOwn(request.schema, signal)
@@ -184,14 +184,6 @@ export class ParquetLake implements Warehouse {
     } catch (error) {
       return { table, rows: 0, bytes: 0, error: problemOf(error, this.#files.place) }
     }
-  }
-
-  async #ownOf(schemas: readonly string[], signal?: AbortSignal): Promise<string[]> {
-    const destinationId = this.#destinationId
-    const isOwn = await Promise.all(
-      schemas.map(async (schema) => destinationId === null || isFolderOf(this.#files, schema, destinationId, signal)),
-    )
-    return schemas.filter((_, at) => isOwn[at])
   }
 
   async #assertOwn(schema: string, signal?: AbortSignal): Promise<void> {

@@ -4,7 +4,6 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LakeFiles } from '../parquet/lake-files.ts'
 import { readManifest } from '../parquet/manifest.ts'
-import { isFolderOf } from '../parquet/owner.ts'
 import { tablesOf } from '../parquet/table-list.ts'
 import type { TableName } from './protocol.ts'
 
@@ -30,14 +29,8 @@ export class FolderLake implements ReadableLake {
     this.#destinationId = destinationId
   }
 
-  async tables(schemas: readonly string[]): Promise<TableName[]> {
-    const destinationId = this.#destinationId
-    if (destinationId === null) return tablesOf(this.#files, schemas)
-    const isOwn = await Promise.all(schemas.map((schema) => isFolderOf(this.#files, schema, destinationId)))
-    return tablesOf(
-      this.#files,
-      schemas.filter((_, at) => isOwn[at]),
-    )
+  tables(schemas: readonly string[]): Promise<TableName[]> {
+    return tablesOf(this.#files, schemas, this.#destinationId)
   }
 
   async files({ schema, table }: TableName): Promise<{ files: string[]; warnings: string[] }> {
