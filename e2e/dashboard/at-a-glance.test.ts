@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { track } from '../system/service.ts'
 import { eventually } from '../system/signals.ts'
-import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './browser.ts'
+import { LOOKS, startBrowser, type Tab, type TestBrowser, WIDE } from './browser.ts'
 import { end, type Scene, startScene } from './scene.ts'
 
 let browser: TestBrowser
@@ -32,12 +32,7 @@ after(() => end(browser, scene))
 /** Looks at the current page in every width and theme. */
 async function lookAt(tab: Tab, name: string): Promise<void> {
   const folder = process.env['SCREENSHOTS']
-  for (const [width, theme] of [
-    [WIDE, 'light'],
-    [NARROW, 'light'],
-    [NARROW, 'dark'],
-    [WIDE, 'dark'],
-  ] as [number, Theme][]) {
+  for (const [width, theme] of LOOKS) {
     await tab.look(width, theme)
     assert.deepEqual(await tab.overflowing(), [], `${name} ${width} ${theme}`)
     if (folder !== undefined) await tab.page.screenshot({ path: `${folder}/${name}-${width}-${theme}.png`, fullPage: true })

@@ -23,6 +23,13 @@ const QUIET_MS = 80
 export type Theme = 'light' | 'dark'
 export const WIDE = 1280
 export const NARROW = 390
+/** Every width with every theme. */
+export const LOOKS: readonly (readonly [width: number, theme: Theme])[] = [
+  [WIDE, 'light'],
+  [NARROW, 'light'],
+  [NARROW, 'dark'],
+  [WIDE, 'dark'],
+]
 
 export interface TabOptions {
   width?: number

@@ -9,7 +9,7 @@ import { startInProcess } from '../system/in-process.ts'
 import { TOKEN } from '../system/service.ts'
 import { eventually } from '../system/signals.ts'
 import { wire } from '../system/wiring.ts'
-import { NARROW, startBrowser, type Theme, WIDE } from './browser.ts'
+import { LOOKS, startBrowser } from './browser.ts'
 
 test('a held destination is shown with the reason, and an integration without presets says that nothing is sent yet', async () => {
   assert.ok(buildDashboard(), 'the dashboard could not be built')
@@ -39,12 +39,7 @@ test('a held destination is shown with the reason, and an integration without pr
   ]
   for (const [path, text] of views) {
     await tab.visit(path)
-    for (const [width, theme] of [
-      [WIDE, 'light'],
-      [WIDE, 'dark'],
-      [NARROW, 'light'],
-      [NARROW, 'dark'],
-    ] as [number, Theme][]) {
+    for (const [width, theme] of LOOKS) {
       await tab.look(width, theme)
       await tab.page.getByText(text).first().waitFor()
       assert.deepEqual(await tab.overflowing(), [], `${path} ${width} ${theme}`)

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { startReceiver } from '../system/receiver.ts'
 import { eventually } from '../system/signals.ts'
 import { wire } from '../system/wiring.ts'
-import { NARROW, startBrowser, type Tab, type TestBrowser, type Theme, WIDE } from './browser.ts'
+import { LOOKS, startBrowser, type Tab, type TestBrowser, WIDE } from './browser.ts'
 import { end, startScene } from './scene.ts'
 
 let browser: TestBrowser
@@ -21,12 +21,7 @@ const RETRY = { initialMs: 3_600_000, maxMs: 3_600_000, factor: 2 }
 /** Looks at the current page in every width and theme. */
 async function lookAt(tab: Tab, name: string): Promise<void> {
   const folder = process.env['SCREENSHOTS']
-  for (const [width, theme] of [
-    [WIDE, 'light'],
-    [NARROW, 'light'],
-    [NARROW, 'dark'],
-    [WIDE, 'dark'],
-  ] as [number, Theme][]) {
+  for (const [width, theme] of LOOKS) {
     await tab.look(width, theme)
     assert.deepEqual(await tab.overflowing(), [], `${name} ${width} ${theme}`)
     if (folder !== undefined) await tab.page.screenshot({ path: `${folder}/${name}-${width}-${theme}.png`, fullPage: true })
