@@ -156,7 +156,8 @@ async function fill(service: Service, good: Receiver, failing: Receiver): Promis
   await service.api(`/deliveries/${delivered?.id}/replay`, { method: 'POST' })
   await service.api('/replays', { method: 'POST', body: { destinationId: ids.failing, states: ['failed'] } })
   // An unfinished replay, of so many that it is paused before it ends, on a busy machine too.
-  const some = (await service.deliveries(`destinationId=${ids.good}&state=delivered`)).slice(-REPLAYED)
+  const replayable = () => service.deliveries(`destinationId=${ids.good}&state=delivered`)
+  const some = (await eventually(replayable, ({ length }) => length >= REPLAYED)).slice(-REPLAYED)
   const body = { deliveryIds: some.map(({ id }) => id), ratePerSecond: 1 }
   ids.job = (await service.api<{ id: string }>('/replays', { method: 'POST', body })).id
   await eventually(

@@ -8,7 +8,8 @@ import { accept, claimOne, newDestination, settle, tracks } from '../store/confo
 import { newStoreLocation, type TestStore } from '../store/fixtures/test-store.ts'
 import { noteTables, WAREHOUSE_NOTICES } from '../store/port/warehouse-tables.ts'
 import type { NewDestination } from '../store/store.ts'
-import { alertsOn, count, newInstallation, START_MS, told } from './fixtures/rig.ts'
+import type { Alerts } from './alerts.ts'
+import { alertsOn, count, newInstallation, START_MS, told, withNodes } from './fixtures/rig.ts'
 import type { Incident } from './incidents.ts'
 import { HOUR_MS, MINUTE_MS } from './rules/rule.ts'
 
@@ -185,6 +186,45 @@ test('until it is closed, an incident keeps the counts of the attempts that fail
   const [after] = await listed(rig)
   assert.deepEqual([after?.state, after?.observedAtMs, after?.details], ['open', rig.nowMs, before?.details])
   assert.match(after?.message ?? '', /: 35 of 35 delivery attempts failed\./)
+})
+
+test('an incident that moves to the past while it is read is found once', async (t) => {
+  for (const find of [
+    (alerts: Alerts, _id: string) => alerts.incidents(() => true, FIRST_PAGE).then(({ data }) => data),
+    (alerts: Alerts, id: string) => alerts.incident(id).then((found) => [found]),
+  ]) {
+    const store = await openStore(t)
+    const { shop } = await newInstallation(store)
+    const rig = alertsOn(store)
+    for (let minute = 0; minute < 6; minute++) await fail(store, shop.id, minute)
+    await rig.pass(6)
+    const [open] = await listed(rig)
+    for (let minute = 6; minute < 12; minute++) await count(store, 'destination', shop.id, START_MS + minute * MINUTE_MS, { delivered: 5 })
+    let isMoved = false
+    /** After the first read, the incident is closed, and its alerts are sent. */
+    const first = async <R>(read: Promise<R>): Promise<R> => {
+      const answer = await read
+      if (isMoved) return answer
+      isMoved = true
+      await rig.pass(6)
+      return answer
+    }
+    const { documents } = store
+    const moving = Object.assign(Object.create(documents) as typeof documents, {
+      list: (...args: Parameters<typeof documents.list>) => first(documents.list(...args)),
+      get: (...args: Parameters<typeof documents.get>) => first(documents.get(...args)),
+    })
+    const reader = alertsOn(withNodes(store, undefined, { documents: moving }))
+    const found = await find(reader.alerts, open?.id ?? '')
+    assert.deepEqual(
+      found.map((each) => each?.id),
+      [open?.id],
+    )
+    assert.deepEqual(
+      (await listed(rig)).map(({ id, state }) => [id, state]),
+      [[open?.id, 'closed']],
+    )
+  }
 })
 
 test('an incident shows the current numbers, and how they changed', async (t) => {

@@ -194,11 +194,11 @@ export class Incidents {
     return this.#change(incident, { closingToldAtMs: toldAtMs }, true)
   }
 
+  /** An incident moves from the current ones to the past while this reads, never back, so the current ones are read first. */
   async one(id: string): Promise<Incident | undefined> {
-    const past = /^[\w-]{1,100}$/.test(id) ? await this.#documents.get(KIND, PAST + id) : undefined
-    if (past !== undefined) return incidentOf(past.doc)
     for (const incident of (await this.current()).values()) if (incident.id === id) return incident
-    return undefined
+    const past = /^[\w-]{1,100}$/.test(id) ? await this.#documents.get(KIND, PAST + id) : undefined
+    return past === undefined ? undefined : incidentOf(past.doc)
   }
 
   /** Incidents of the past, the last to be closed first. */
