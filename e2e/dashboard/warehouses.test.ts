@@ -163,3 +163,20 @@ test('messages of the archive are counted, and replayed to a destination that wa
   assert.ok(!receiver.byMessageId.has('i1'), 'only this event')
   tab.check()
 })
+
+test('the page of a warehouse that cannot be reached says when messages expire', async () => {
+  await using gone = await startReceiver()
+  const url = `postgres://nobody:nothing@${new URL(gone.url).host}/none`
+  const body = { name: 'Gone', type: 'warehouse', warehouse: { engine: 'postgres', url }, sourceIds: [service.sourceId] }
+  const { id } = await service.api<{ id: string }>('/destinations', { method: 'POST', body })
+  await gone[Symbol.asyncDispose]()
+  await service.send([track('late')])
+  await service.api(`/destinations/${id}/load`, { method: 'POST', body: {} })
+  await tab.visit(`/destinations/${id}`)
+  await tab.page
+    .getByText(/^the first one expires in .* \(retry window .*\)\. Expired deliveries can be replayed\.$/)
+    .waitFor({ timeout: 60_000 })
+  await isClean()
+  await service.api(`/destinations/${id}`, { method: 'DELETE' })
+  tab.check()
+})

@@ -92,10 +92,21 @@ export function CardNote({ children, isBad = false }: { children: ReactNode; isB
   )
 }
 
+/** When the first pending delivery expires; nothing if none does. */
+export function ExpiryNote({ destination, health }: { destination: Pick<Destination, 'retryWindowMs'>; health: Health }) {
+  if (health.nextExpiryAt === null) return null
+  return (
+    <CardNote>
+      <Expiry at={health.nextExpiryAt} prefix="the first one " size="xs" /> (retry window {duration(destination.retryWindowMs)}). Expired
+      deliveries can be replayed.
+    </CardNote>
+  )
+}
+
 function Numbers({ destination, health, seenAtMs }: { destination: Destination; health: Health; seenAtMs: number }) {
   const forecast = useForecast(destination, health, seenAtMs)
   const hold = holdOf(destination)
-  const { success, latencyMs, pending, oldestPendingAt, breaker, openSince, nextAttemptAt, nextExpiryAt, inFlight } = health
+  const { success, latencyMs, pending, oldestPendingAt, breaker, openSince, nextAttemptAt, inFlight } = health
   return (
     <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="sm">
       <Card title="Success rate">
@@ -122,12 +133,7 @@ function Numbers({ destination, health, seenAtMs }: { destination: Destination; 
             oldest: <Time at={oldestPendingAt} relative size="xs" />
           </CardNote>
         )}
-        {nextExpiryAt !== null && (
-          <CardNote>
-            <Expiry at={nextExpiryAt} prefix="the first one " size="xs" /> (retry window {duration(destination.retryWindowMs)}). Expired
-            deliveries can be replayed.
-          </CardNote>
-        )}
+        <ExpiryNote destination={destination} health={health} />
       </Card>
       <Card title="Circuit breaker">
         <Value>{breaker === 'closed' ? 'closed' : breaker === 'open' ? 'open' : 'probing'}</Value>

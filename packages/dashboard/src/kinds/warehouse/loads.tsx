@@ -8,7 +8,7 @@ import { Loaded, Section } from '../../components/page.tsx'
 import { FirstRows, ResponsiveTable } from '../../components/responsive-table.tsx'
 import { Countdown, LongText, Note, SmallNote, Time } from '../../components/styled.tsx'
 import { holdOf } from '../../destination/destination-status.ts'
-import { Card, CardNote, type Health, Value } from '../../destination/health.tsx'
+import { Card, CardNote, ExpiryNote, type Health, Value } from '../../destination/health.tsx'
 import { useMayEdit } from '../../session/session.tsx'
 import { bytes, count, duration, exactCount, plural } from '../../text/format.ts'
 import type { Warehouse } from './form/warehouse-draft.ts'
@@ -53,6 +53,7 @@ export function LoadNumbers({ destination, health }: { destination: Warehouse; h
             </>
           )}
         </CardNote>
+        <ExpiryNote destination={destination} health={health} />
         {mayEdit && pending > 0 && (
           <Button size="compact-sm" mt={6} variant="default" loading={loadNow.isPending} onClick={() => loadNow.mutate({ params: { id } })}>
             Load now
