@@ -48,6 +48,8 @@ test('the package has compiled code with types, the licence, and no dependency o
   )
   const files = globSync('**/*.*', { cwd: built })
   assert.ok(files.includes('README.md') && readdirSync(built).includes('LICENSE'))
+  // The process of a query reads it before the query comes.
+  assert.ok(files.includes('warm-up.parquet') && (manifest['files'] as string[]).includes('warm-up.parquet'))
   assert.deepEqual(
     files.filter((file) => /\.test\.|fixtures|(?<!\.d)\.ts$|\.py$/.test(file)),
     [],

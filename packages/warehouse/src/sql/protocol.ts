@@ -47,13 +47,29 @@ export interface SqlAnswer {
   warnings: string[]
 }
 
+/** What a process prepares while it waits: the views of the last query. */
+export interface Preparation {
+  views: ViewFiles[]
+  schemas: string[]
+  memoryMb: number
+}
+
 export type ToProcess =
+  /** Only ever the first message. */
+  | { kind: 'prepare'; preparation: Preparation }
   | { kind: 'query'; query: string; tables: TableName[]; limits: SqlLimits }
   /** The answer to `wanted`. */
   | { kind: 'files'; views: ViewFiles[] }
 
 export type FromProcess =
   | { kind: 'ready' }
+  /** The views of a `prepare` are there. */
+  | { kind: 'prepared' }
   | { kind: 'wanted'; tables: TableName[] }
   | { kind: 'answer'; answer: Omit<SqlAnswer, 'warnings'> }
   | { kind: 'fault'; fault: SqlFault }
+
+/** The schemas that a query can see. */
+export function schemasOf(tables: readonly TableName[]): string[] {
+  return [...new Set(tables.map(({ schema }) => schema))]
+}

@@ -4,7 +4,7 @@
 import { fileURLToPath } from 'node:url'
 import { type DuckDBConnection, DuckDBInstance, type DuckDBPreparedStatement, StatementType } from '@duckdb/node-api'
 import { faultAt, faultOf, QueryFault } from './faults.ts'
-import type { SqlAnswer, SqlLimits, SqlValue, TableName, ViewFiles } from './protocol.ts'
+import type { Preparation, SqlAnswer, SqlLimits, SqlValue, TableName, ViewFiles } from './protocol.ts'
 import { type References, referencesOf, refusedFunction, wantedTables } from './references.ts'
 import { jsonValue } from './result-values.ts'
 
@@ -41,6 +41,14 @@ export interface Databases {
   parsing: DuckDBConnection
   /** Runs the query. Its settings are locked before that. */
   running: DuckDBConnection
+  /** Runs the query instead, if it needs exactly the views that were prepared. */
+  prepared?: PreparedDatabase | undefined
+}
+
+/** A database that is locked, with the views of the last query. */
+export interface PreparedDatabase {
+  db: DuckDBConnection
+  preparation: string
 }
 
 /** Loads and starts DuckDB, which takes most of the time of a first query in a process. */
@@ -73,6 +81,13 @@ export async function warmUp({ parsing }: Databases, isWanted: () => boolean): P
     databases.running.closeSync()
   }
   return found
+}
+
+/** Creates the views and locks the database before the query comes, because that reads the metadata of all files. */
+export async function prepare(preparation: Preparation): Promise<PreparedDatabase> {
+  const db = await openRunning()
+  await createViews(db, preparation)
+  return { db, preparation: JSON.stringify(preparation) }
 }
 
 async function openDatabase(memoryMb: number): Promise<DuckDBConnection> {
@@ -129,17 +144,25 @@ async function parsed(db: DuckDBConnection, query: string): Promise<References> 
   return referencesOf(statements)
 }
 
+async function createViews(db: DuckDBConnection, { views, schemas, memoryMb }: Preparation): Promise<void> {
+  const files = views.flatMap((view) => view.files)
+  await lock(db, files, [`SET memory_limit = '${memoryMb}MB'`, ...viewStatements(views, schemas)])
+}
+
 /** Runs the query with one view per table. */
 export async function runQuery(
-  { running: db }: Databases,
+  { running, prepared: ready }: Databases,
   query: string,
-  views: readonly ViewFiles[],
-  schemas: readonly string[],
+  views: ViewFiles[],
+  schemas: string[],
   limits: SqlLimits,
 ): Promise<Omit<SqlAnswer, 'warnings'>> {
-  const files = views.flatMap((view) => view.files)
+  const needed: Preparation = { views, schemas, memoryMb: limits.memoryMb }
+  // Views of other tables, or of files that are no longer part of a table, are never used.
+  const isReady = ready !== undefined && ready.preparation === JSON.stringify(needed)
+  const db = isReady ? ready.db : running
   try {
-    await lock(db, files, [`SET memory_limit = '${limits.memoryMb}MB'`, ...viewStatements(views, schemas)])
+    if (!isReady) await createViews(db, needed)
   } catch (error) {
     throw new QueryFault(faultOf(error, query, false))
   }

@@ -3,8 +3,8 @@
 
 import { createInterface } from 'node:readline'
 import { faultOf } from './faults.ts'
-import type { FromProcess, SqlFault, SqlLimits, TableName, ToProcess, ViewFiles } from './protocol.ts'
-import { openDatabases, runQuery, tablesOf, warmUp } from './query-database.ts'
+import { type FromProcess, type Preparation, type SqlFault, schemasOf, type TableName, type ToProcess, type ViewFiles } from './protocol.ts'
+import { openDatabases, type PreparedDatabase, prepare, runQuery, tablesOf, warmUp } from './query-database.ts'
 
 /** What DuckDB may use is a setting; this is for the rest: values while they become JSON, and what DuckDB does not count. */
 const REST_MB = 512
@@ -25,12 +25,16 @@ async function next<Kind extends ToProcess['kind']>(): Promise<ToProcess & { kin
   return waiting.shift() as ToProcess & { kind: Kind }
 }
 
+function hasQuery(): boolean {
+  return waiting.some(({ kind }) => kind === 'query')
+}
+
 function say(message: FromProcess): Promise<void> {
   return new Promise((resolve) => process.stdout.write(`${JSON.stringify(message)}\n`, () => resolve()))
 }
 
-function watchMemory({ memoryMb }: SqlLimits): void {
-  setInterval(() => {
+function watchMemory(memoryMb: number): NodeJS.Timeout {
+  return setInterval(() => {
     if (process.memoryUsage.rss() < (memoryMb + REST_MB) * 1e6) return
     const fault: SqlFault = {
       code: 'sql_too_large',
@@ -42,13 +46,25 @@ function watchMemory({ memoryMb }: SqlLimits): void {
   }, POLL_MS).unref()
 }
 
+/** If it fails, the query creates its views itself. */
+async function prepareViews(preparation: Preparation): Promise<PreparedDatabase | undefined> {
+  const watching = watchMemory(preparation.memoryMb)
+  const prepared = await prepare(preparation).catch(() => undefined)
+  clearInterval(watching)
+  if (prepared !== undefined) await say({ kind: 'prepared' })
+  return prepared
+}
+
 async function main(): Promise<void> {
   const databases = await openDatabases()
   await say({ kind: 'ready' })
   // If it fails, the query is only slower.
-  await warmUp(databases, () => waiting.length > 0).catch(() => 0)
-  const { query, tables, limits } = await next<'query'>()
-  watchMemory(limits)
+  await warmUp(databases, hasQuery).catch(() => 0)
+  const first = await next<'prepare' | 'query'>()
+  let prepared: PreparedDatabase | undefined
+  if (first.kind === 'prepare' && !hasQuery()) prepared = await prepareViews(first.preparation)
+  const { query, tables, limits } = first.kind === 'query' ? first : await next<'query'>()
+  watchMemory(limits.memoryMb)
   try {
     const wanted: TableName[] = await tablesOf(databases, query, tables)
     let views: ViewFiles[] = []
@@ -56,8 +72,7 @@ async function main(): Promise<void> {
       await say({ kind: 'wanted', tables: wanted })
       views = (await next<'files'>()).views
     }
-    const schemas = [...new Set(tables.map(({ schema }) => schema))]
-    await say({ kind: 'answer', answer: await runQuery(databases, query, views, schemas, limits) })
+    await say({ kind: 'answer', answer: await runQuery({ ...databases, prepared }, query, views, schemasOf(tables), limits) })
   } catch (error) {
     await say({ kind: 'fault', fault: faultOf(error, query, true) })
   }

@@ -8,6 +8,8 @@ import { tablesOf } from '../parquet/table-list.ts'
 import type { TableName } from './protocol.ts'
 
 export interface ReadableLake {
+  /** The same for two objects only if they read the same lake. Without it, nothing is prepared for the next query. */
+  readonly id?: string
   /** The tables of the schemas, in the order of their names. */
   tables(schemas: readonly string[], signal: AbortSignal): Promise<TableName[]>
   /** The files of the manifest, and what is missing. */
@@ -18,6 +20,7 @@ export interface ReadableLake {
 const READS = 3
 
 export class FolderLake implements ReadableLake {
+  readonly id: string
   readonly #files: LakeFiles
   readonly #folder: string
   readonly #destinationId: string | null
@@ -27,6 +30,7 @@ export class FolderLake implements ReadableLake {
     this.#files = files
     this.#folder = folder
     this.#destinationId = destinationId
+    this.id = JSON.stringify([folder, destinationId])
   }
 
   tables(schemas: readonly string[]): Promise<TableName[]> {

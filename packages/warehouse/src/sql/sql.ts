@@ -4,7 +4,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { FromProcess, SqlAnswer, SqlFault, SqlLimits, TableName, ToProcess, ViewFiles } from './protocol.ts'
+import {
+  type FromProcess,
+  type Preparation,
+  type SqlAnswer,
+  type SqlFault,
+  type SqlLimits,
+  schemasOf,
+  type TableName,
+  type ToProcess,
+  type ViewFiles,
+} from './protocol.ts'
 import type { ReadableLake } from './readable-lake.ts'
 
 export type { SqlAnswer, SqlColumn, SqlFault, SqlLimits, SqlValue } from './protocol.ts'
@@ -18,6 +28,8 @@ const MAX_WAITING = 16
 const SPARE_MS = 3 * 60_000
 /** Starting a process stops this one for some milliseconds, so the answer of the query goes out before. */
 const SPARE_AFTER_MS = 10
+/** If the tables of a query have more files than this, their views are not prepared for the next query: that reads the metadata of each file. */
+const MAX_PREPARED_FILES = 1_000
 /** If a query seems to name more tables than this, their files are read when the process asks for them. */
 const MAX_READ_AHEAD = 8
 /** A query whose files were merged away is run again, with the files that replaced them. */
@@ -44,11 +56,23 @@ export interface SqlRequest {
   signal?: AbortSignal
 }
 
+/** What a process has been told about a lake before its query. Only queries of the same scope may use it. */
+interface Prepared {
+  /** The lake, and the schemas that the caller may see. */
+  scope: string
+  preparation: Preparation
+}
+
 export class SqlRunner {
   #running = 0
   readonly #waiting: (() => void)[] = []
   #spare: QueryProcess | null = null
   #spareTimer: NodeJS.Timeout | undefined
+  /** What the process for the next query prepares. */
+  #nextPrepared: Prepared | null = null
+  /** The lake and the schemas of the last query. */
+  #lastScope: string | null = null
+  #scopeChangedMs = Number.NEGATIVE_INFINITY
   readonly #stopping = new AbortController()
 
   /** Throws a SqlProblem. */
@@ -64,6 +88,7 @@ export class SqlRunner {
       } finally {
         this.#running--
         this.#waiting.shift()?.()
+        this.#keepSpareSoon()
       }
     } catch (error) {
       if (!ended.aborted) throw error
@@ -77,7 +102,12 @@ export class SqlRunner {
 
   /** Starts a process for the next query, because somebody is about to write one. It ends if none comes. */
   prepare(): void {
-    if (this.#running === 0) this.#keepSpare()
+    if (this.#running === 0) this.#keepSpare(null)
+  }
+
+  /** Whether the process for the next query has the views of the last one. */
+  get isPrepared(): boolean {
+    return this.#spare?.isAlive === true && this.#spare.isPrepared
   }
 
   close(): void {
@@ -120,7 +150,10 @@ export class SqlRunner {
   }
 
   async #once({ query, lake, schemas, limits }: SqlRequest & { limits: SqlLimits }, ended: AbortSignal): Promise<SqlAnswer> {
-    const child = this.#takeProcess()
+    const scope = lake.id === undefined ? null : JSON.stringify([lake.id, schemas])
+    const child = this.#takeProcess(scope)
+    // If the query fails or needs no tables, the next process prepares the same.
+    this.#nextPrepared = child.prepared
     const kill = (): void => child.kill()
     ended.addEventListener('abort', kill, { once: true })
     try {
@@ -133,30 +166,51 @@ export class SqlRunner {
       if (first.kind === 'answer') return { ...first.answer, warnings: [] }
       const { views, warnings } = await filesOf(ahead, first.tables, tables, ended)
       child.say({ kind: 'files', views })
-      return { ...(await child.next('answer')).answer, warnings }
+      const { answer } = await child.next('answer')
+      this.#nextPrepared = this.#prepareNext(scope, { views, schemas: schemasOf(tables), memoryMb: limits.memoryMb })
+      return { ...answer, warnings }
     } finally {
       ended.removeEventListener('abort', kill)
       child.kill()
     }
   }
 
-  #takeProcess(): QueryProcess {
-    const taken = this.#spare?.isAlive === true ? this.#spare : new QueryProcess()
+  /**
+   * What the process for the next query prepares: the views of this one. Nothing if queries of several scopes take turns, because a process that has prepared
+   * something for one of them is not used for the others.
+   */
+  #prepareNext(scope: string | null, preparation: Preparation): Prepared | null {
+    if (scope === null) return null
+    if (this.#lastScope !== null && this.#lastScope !== scope) this.#scopeChangedMs = performance.now()
+    this.#lastScope = scope
+    const files = preparation.views.reduce((sum, view) => sum + view.files.length, 0)
+    const isWorth = files > 0 && files <= MAX_PREPARED_FILES && performance.now() - this.#scopeChangedMs > SPARE_MS
+    return isWorth ? { scope, preparation } : null
+  }
+
+  #takeProcess(scope: string | null): QueryProcess {
+    const spare = this.#spare
+    const isUsable = spare?.isAlive === true && (spare.prepared === null || spare.prepared.scope === scope)
+    if (!isUsable) spare?.kill()
+    const taken = isUsable ? spare : new QueryProcess(null)
     this.#spare = null
     clearTimeout(this.#spareTimer)
     // Its start would take time from the query that runs, so it begins when that has ended.
     this.#spareTimer = undefined
-    taken.onEnd = () => {
-      if (this.#spare !== null) return
-      clearTimeout(this.#spareTimer)
-      this.#spareTimer = setTimeout(() => this.prepare(), SPARE_AFTER_MS).unref()
-    }
     return taken
   }
 
-  #keepSpare(): void {
+  #keepSpareSoon(): void {
+    if (this.#running > 0 || this.#spare !== null) return
+    clearTimeout(this.#spareTimer)
+    this.#spareTimer = setTimeout(() => {
+      if (this.#running === 0) this.#keepSpare(this.#nextPrepared)
+    }, SPARE_AFTER_MS).unref()
+  }
+
+  #keepSpare(prepared: Prepared | null): void {
     if (this.#stopping.signal.aborted || this.#spare !== null) return
-    this.#spare = new QueryProcess()
+    this.#spare = new QueryProcess(prepared)
     this.#spareTimer = setTimeout(() => {
       this.#spare?.kill()
       this.#spare = null
@@ -213,15 +267,18 @@ function problem(code: SqlFault['code'], message: string): SqlProblem {
 
 /** A process for one query. */
 class QueryProcess {
-  /** Called once, when it is not needed any more. */
-  onEnd: (() => void) | undefined
+  /** What this one has been told to prepare. */
+  readonly prepared: Prepared | null
+  /** It has done so. */
+  isPrepared = false
   readonly #child: ChildProcess
-  readonly #messages: FromProcess[] = []
+  readonly #messages: Exclude<FromProcess, { kind: 'prepared' }>[] = []
   #wake: () => void = () => {}
   #hasEnded = false
   #errors = ''
 
-  constructor() {
+  constructor(prepared: Prepared | null) {
+    this.prepared = prepared
     // Node.js prints nothing of its own, and has no variables of the service.
     this.#child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', '--max-old-space-size=256', PROGRAM], {
       env: {},
@@ -240,9 +297,12 @@ class QueryProcess {
     this.#child.on('close', end)
     if (stdout !== null)
       createInterface({ input: stdout }).on('line', (line) => {
-        this.#messages.push(JSON.parse(line) as FromProcess)
+        const message = JSON.parse(line) as FromProcess
+        if (message.kind === 'prepared') this.isPrepared = true
+        else this.#messages.push(message)
         this.#wake()
       })
+    if (prepared !== null) this.say({ kind: 'prepare', preparation: prepared.preparation })
   }
 
   get isAlive(): boolean {
@@ -268,8 +328,5 @@ class QueryProcess {
 
   kill(): void {
     if (!this.#hasEnded) this.#child.kill('SIGKILL')
-    const { onEnd } = this
-    this.onEnd = undefined
-    onEnd?.()
   }
 }

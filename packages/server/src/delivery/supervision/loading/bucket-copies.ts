@@ -53,6 +53,7 @@ export class BucketCopies {
     const used: Kept[] = []
     let isOver = false
     return {
+      id: lake.id,
       tables: async (schemas, signal) => {
         return await Promise.race([this.#tables(lake, schemas, signal), aborted(signal)])
       },
