@@ -233,8 +233,9 @@ test('receivers that answer gigabytes, hang or never read do not increase the me
   await using hanging = await startRawReceiver(() => {})
   await using unread = await startRawReceiver(() => {}, { unread: true })
   await using healthy = await startReceiver()
-  const urls = [gigabytes, hanging, unread].map(({ url }) => ({ urls: [url], timeoutMs: 1_000, retryWindowMs: 1_000 }))
-  const [usual, wiring] = [await wire(service, { urls: [healthy.url] }), await wire(service, { urls: [healthy.url] }, ...urls)]
+  const silent = [hanging, unread].map(({ url }) => ({ urls: [url], timeoutMs: 1_000, retryWindowMs: 1_000 }))
+  const usual = await wire(service, { urls: [healthy.url] })
+  const wiring = await wire(service, { urls: [healthy.url] }, { urls: [gigabytes.url] }, ...silent)
   const properties = { text: 'x'.repeat(3_000) }
   const sendTo = async (target: typeof wiring, name: string): Promise<string[]> => {
     const ids: string[] = []
@@ -258,11 +259,12 @@ test('receivers that answer gigabytes, hang or never read do not increase the me
   const [, ...bad] = wiring.destinationIds
   await eventually(
     () => service.ledger(),
-    (rows) => bad.every((id) => rows.some((row) => row.destinationId === id && row.delivered + row.expired >= (id === bad[0] ? 300 : 50))),
+    (rows) =>
+      bad.every((id) => rows.some((row) => row.destinationId === id && (id === bad[0] ? row.delivered === 300 : row.expired >= 50))),
     { what: 'everything was tried, as far as a breaker lets it' },
   )
   const grown = (peakMegabytes(service.pid) as number) - before
-  assert.equal(poured.length, 300)
+  assert.ok(poured.length >= 300)
   const sent = poured.reduce((sum, written) => sum + written(), 0)
   t.diagnostic(`${before} MB before, ${grown} MB more; ${Math.round(sent / 2 ** 20)} MB of ${300 * 1_024} MB were written to it`)
   assert.ok(grown < 100, `the peak has grown by ${grown} MB`)
