@@ -1,12 +1,13 @@
 // What running an action costs in addition to the library's own work: CPU time per message of the runner, and of `onEvent` of the library with the
 // same settings, mapping and message, in one process. The rounds of both take turns, and the median is printed, so that other load on the machine
-// affects both alike. Requests to any host go to a server in another process. Run: npm run bench:runner
+// affects both alike. Connections to any host go, over TLS, to a server in another process. Run: npm run bench:runner
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import http from 'node:http'
-import https from 'node:https'
+import { rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { createAuthority, polyglotServer } from '../../e2e/integrations/gateway/recording-gateway.ts'
 import { readIntegration } from '../../packages/integrations/src/catalog.ts'
 import { loadDefinition, require } from '../../packages/integrations/src/definitions.ts'
 import { installRecorder, openIntegration } from '../../packages/integrations/src/runner.ts'
@@ -48,19 +49,23 @@ interface Library {
   Destination: new (definition: unknown) => { onEvent(event: object, settings: object): Promise<unknown> }
 }
 
-function serve(): void {
-  const server = http.createServer((request, response) => {
-    request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{"code":200}'))
-  })
-  server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+/** What the process that measures needs to know. */
+interface Serving {
+  port: number
+  /** The certificate of the authority. */
+  ca: string
 }
 
-/** Before the recorder is installed, which then records what is asked for. */
-function sendAllTo(port: number): void {
-  const { request } = http
-  const redirected = (options: http.RequestOptions): http.ClientRequest =>
-    request({ ...options, protocol: 'http:', host: '127.0.0.1', hostname: '127.0.0.1', port, agent: undefined })
-  Object.assign(https, { request: redirected })
+function serve(): void {
+  const { authority, folder } = createAuthority()
+  rmSync(folder, { recursive: true })
+  const server = polyglotServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{"code":200}'))
+  }, authority)
+  server.listen(0, '127.0.0.1', () => {
+    const serving: Serving = { port: (server.address() as AddressInfo).port, ca: authority.cert }
+    process.send?.(serving)
+  })
 }
 
 async function round(run: () => Promise<unknown>): Promise<number> {
@@ -101,8 +106,10 @@ async function measured(slug: string, settings: Record<string, string>): Promise
 if (process.argv[2] === 'serve') serve()
 else {
   const server = fork(import.meta.filename, ['serve'])
-  const [port] = (await once(server, 'message')) as [number]
-  sendAllTo(port)
+  const [{ port, ca }] = (await once(server, 'message')) as [Serving]
+  setDefaultCACertificates([...getCACertificates('default'), ca])
+  process.env['GATEWAY_PORT'] = String(port)
+  await import('../../e2e/integrations/connect-to-gateway.ts')
   installRecorder()
   const rows: string[][] = []
   for (const [slug, settings] of CASES) rows.push(await measured(slug, settings))

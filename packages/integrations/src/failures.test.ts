@@ -235,13 +235,15 @@ test('a run that ignores the deadline ends at the deadline, and what it does lat
 test('the deadline ends an answer that never ends', async (t) => {
   const abort = new AbortController()
   const onAnswer = (): unknown => setImmediate(() => abort.abort())
-  // Node.js publishes it when the headers of an answer are there.
+  // Node.js publishes it when the headers of an answer are there, to a request that it makes: one whose headers are recorded.
   subscribe('http.client.response.finish', onAnswer)
   t.after(() => unsubscribe('http.client.response.finish', onAnswer))
   const { url } = await startTool(t, (response) => response.writeHead(200, { 'content-length': '100' }).write('the start'))
-  const { results, requests } = await runSend(integrationOf({ perform: post(url) }), { signal: abort.signal })
-  assert.equal(results[0]?.kind === 'failed' && results[0].code, 'timeout')
-  assert.equal(requests.length, 1)
+  for (const options of [{ isDetailed: true, signal: abort.signal }, { signal: AbortSignal.timeout(100) }]) {
+    const { results, requests } = await runSend(integrationOf({ perform: post(url) }), options)
+    assert.equal(results[0]?.kind === 'failed' && results[0].code, 'timeout')
+    assert.equal(requests.length, 1)
+  }
 })
 
 test('the deadline ends requests that the library and others have made', async (t) => {

@@ -1,6 +1,7 @@
 // The connection of a request in a preview. The request is written as it would be sent, into nothing, and gets an empty answer.
 
-import { Duplex } from 'node:stream'
+import type { Duplex } from 'node:stream'
+import { SocketStandIn } from './socket-stand-in.ts'
 
 export const ANSWER_IN_PREVIEW = '{}'
 
@@ -9,7 +10,7 @@ const ANSWER = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-len
 /** For the option `createConnection` of `http.request`. */
 export function previewConnection(): Duplex {
   let isAnswered = false
-  const connection = new PreviewConnection({
+  const connection = new SocketStandIn({
     read() {},
     write(chunk: Buffer, _encoding, done) {
       // Some clients, S3's for one, send the body only after this.
@@ -25,28 +26,4 @@ export function previewConnection(): Duplex {
     },
   })
   return connection
-}
-
-/** With the methods of a socket that HTTP clients call. */
-class PreviewConnection extends Duplex {
-  readonly encrypted = true
-  readonly authorized = true
-  readonly connecting = false
-  readonly remoteAddress = undefined
-
-  setTimeout(): this {
-    return this
-  }
-  setNoDelay(): this {
-    return this
-  }
-  setKeepAlive(): this {
-    return this
-  }
-  ref(): this {
-    return this
-  }
-  unref(): this {
-    return this
-  }
 }

@@ -52,7 +52,7 @@ function recordModule(module: typeof http | typeof https, protocol: string): voi
 }
 
 /** Wraps `emit` instead of adding listeners, because Node.js behaves differently if there is a listener for `response` or `error`. */
-function watch(request: http.ClientRequest, record: OpenRequest, context: RunContext): void {
+export function watch(request: http.ClientRequest, record: OpenRequest, context: RunContext): void {
   let answer: http.IncomingMessage | undefined
   replaceMethod(request, 'emit', function (this: unknown, original, event: string, ...args: unknown[]) {
     if (event === 'response' && !context.trace.isPreview) {

@@ -1,37 +1,12 @@
 // One request and its whole answer, with what node-fetch does on the way: redirects, compressed answers, and its errors. The library reads
 // every answer to its end before an action gets it, so the body is collected here once, instead of passing through several streams.
 
-import http from 'node:http'
-import https from 'node:https'
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
 import { type FetchResponse, type LibraryRequests, libraryRequests } from './library-requests.ts'
+import { type Answer, MAX_ANSWER_BYTES, type Outgoing, redirectOf, sentByNode, tooLarge } from './node-request.ts'
+import { sentByUs } from './own-request.ts'
 import { INVALID_VALUE } from './request-headers.ts'
-import type { RequestTarget } from './request-target.ts'
-
-export interface Outgoing {
-  target: RequestTarget
-  method: string
-  /** As they are sent. */
-  headers: Record<string, string>
-  body: Buffer | null
-  signal: AbortSignal
-  /** Until the answer begins; null: only the signal ends it. */
-  timeoutMs: number | null
-}
-
-/** Thrown when the timeout of the request itself has passed. */
-export class OwnTimeout extends Error {}
-
-/** Of an answer, also of a decompressed one. Tools answer with kilobytes; a host has 512 MB for all answers that it reads at once. */
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024
-
-const REDIRECTS = new Set([301, 302, 303, 307, 308])
-
-interface Answer {
-  message: http.IncomingMessage
-  body: Buffer
-}
 
 export interface Answered {
   response: FetchResponse
@@ -40,81 +15,20 @@ export interface Answered {
 }
 
 export async function exchange(outgoing: Outgoing): Promise<Answered> {
-  const { message, body } = await sent(outgoing)
+  const answer = await (sentByUs(outgoing) ?? sentByNode(outgoing))
   const library = libraryRequests()
-  const location = redirectOf(message)
-  if (location !== undefined) return { response: await followed(library, outgoing, message, location), body: null }
-  const text = message.headers['content-encoding'] === undefined ? body : await decoded(library, outgoing, message, body)
-  return { response: responseOf(library, outgoing, message, text), body: text }
+  const location = redirectOf(answer)
+  if (location !== undefined) return { response: await followed(library, outgoing, answer, location), body: null }
+  const body = answer.headers['content-encoding'] === undefined ? answer.body : await decoded(library, outgoing, answer)
+  return { response: responseOf(library, outgoing, answer, body), body }
 }
 
-function sent({ target, method, headers, body, signal, timeoutMs }: Outgoing): Promise<Answer> {
-  const { fetch } = libraryRequests()
-  const { protocol, hostname, port, path, url } = target
-  return new Promise((resolve, reject) => {
-    const request = (protocol === 'https:' ? https : http).request({ protocol, hostname, port, path, method, headers })
-    let timer: NodeJS.Timeout | undefined
-    let answer: http.IncomingMessage | undefined
-    const settle = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', abort)
-    }
-    const fail = (error: Error): void => {
-      settle()
-      reject(error)
-      request.destroy()
-    }
-    const abort = (): void => fail(new fetch.AbortError('The user aborted a request.'))
-    const broken = (error: Error): void =>
-      fail(new fetch.FetchError(`Invalid response body while trying to fetch ${url}: ${error.message}`, 'system', error))
-    signal.addEventListener('abort', abort)
-    if (timeoutMs !== null) timer = setTimeout(() => fail(new OwnTimeout()), timeoutMs)
-    request.on('error', (error) => {
-      if (answer !== undefined) broken(error)
-      else fail(new fetch.FetchError(`request to ${url} failed, reason: ${error.message}`, 'system', error))
-    })
-    request.on('response', (message) => {
-      clearTimeout(timer)
-      answer = message
-      if (redirectOf(message) !== undefined) {
-        settle()
-        resolve({ message, body: Buffer.alloc(0) })
-        request.destroy()
-        return
-      }
-      const chunks: Buffer[] = []
-      let bytes = 0
-      message.on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-        if (bytes > MAX_ANSWER_BYTES) fail(tooLarge(url))
-        else chunks.push(chunk)
-      })
-      message.on('error', (error) => broken(message.headers['transfer-encoding'] === 'chunked' ? prematureClose() : error))
-      message.on('end', () => {
-        settle()
-        resolve({ message, body: chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks) })
-      })
-    })
-    request.end(body ?? undefined)
-  })
-}
-
-function prematureClose(): Error {
-  return Object.assign(new Error('Premature close'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
-}
-
-/** As node-fetch reports it. The action had an effect, so the message is not sent again. */
-function tooLarge(url: string): Error {
-  const { fetch } = libraryRequests()
-  return new fetch.FetchError(`The answer of ${url} is larger than ${MAX_ANSWER_BYTES} bytes`, 'max-size')
-}
-
-function responseOf(library: LibraryRequests, { target }: Outgoing, message: http.IncomingMessage, body: Buffer): FetchResponse {
-  const { statusCode: status, statusMessage: statusText } = message
+function responseOf(library: LibraryRequests, { target }: Outgoing, answer: Answer, body: Buffer): FetchResponse {
+  const { status, statusText } = answer
   const response = new library.fetch.Response(body, { url: target.url, status, statusText, counter: 0 })
   const raw = response.headers.raw()
-  for (const [name, value] of Object.entries(message.headers)) {
-    const valid = (Array.isArray(value) ? value : [value as string]).filter((each) => !INVALID_VALUE.test(each))
+  for (const [name, value] of Object.entries(answer.headers)) {
+    const valid = (typeof value === 'string' ? [value] : [...(value ?? [])]).filter((each) => !INVALID_VALUE.test(each))
     if (valid.length > 0) raw[name] = valid
   }
   return response
@@ -132,14 +46,9 @@ const LENIENT = {
 }
 const LIMITED = { maxOutputLength: MAX_ANSWER_BYTES }
 
-async function decoded(
-  library: LibraryRequests,
-  { target, method }: Outgoing,
-  message: http.IncomingMessage,
-  body: Buffer,
-): Promise<Buffer> {
-  const encoding = message.headers['content-encoding']
-  if (method === 'HEAD' || message.statusCode === 204 || message.statusCode === 304) return body
+async function decoded(library: LibraryRequests, { target, method }: Outgoing, { status, headers, body }: Answer): Promise<Buffer> {
+  const encoding = headers['content-encoding']
+  if (method === 'HEAD' || status === 204 || status === 304) return body
   try {
     if (encoding === 'gzip' || encoding === 'x-gzip') return await gunzip(body, LENIENT)
     if (encoding === 'deflate' || encoding === 'x-deflate') {
@@ -154,15 +63,11 @@ async function decoded(
   }
 }
 
-function redirectOf({ statusCode, headers }: http.IncomingMessage): string | undefined {
-  return REDIRECTS.has(statusCode ?? 0) ? headers.location : undefined
-}
-
 /** node-fetch makes the requests that follow. */
 function followed(
   { fetch }: LibraryRequests,
   { target, method, headers: sentHeaders, body, signal }: Outgoing,
-  { statusCode }: http.IncomingMessage,
+  { status }: Answer,
   location: string,
 ): Promise<FetchResponse> {
   if (!URL.canParse(location, target.url))
@@ -176,7 +81,7 @@ function followed(
   const isSameSite = from.hostname === url.hostname || url.hostname.endsWith(`.${from.hostname}`)
   if (!isSameSite || from.protocol !== url.protocol)
     for (const name of ['authorization', 'www-authenticate', 'cookie', 'cookie2']) headers.delete(name)
-  const isGet = statusCode === 303 || ((statusCode === 301 || statusCode === 302) && method === 'POST')
+  const isGet = status === 303 || ((status === 301 || status === 302) && method === 'POST')
   if (isGet) headers.delete('content-length')
   const next = {
     headers,

@@ -2,8 +2,9 @@
 // several streams. What is sent, what an action gets back and what is thrown are the same. Requests with options that are not known here are made
 // by the library's own function.
 
-import { type Answered, exchange, type Outgoing, OwnTimeout } from './exchange.ts'
+import { type Answered, exchange } from './exchange.ts'
 import { type FetchRequest, type FetchResponse, type LibraryClient, libraryRequests } from './library-requests.ts'
+import { type Outgoing, OwnTimeout } from './node-request.ts'
 import { completed, type HeaderMap, mergedHeaders, sorted } from './request-headers.ts'
 import { requestTarget } from './request-target.ts'
 

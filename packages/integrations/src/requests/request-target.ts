@@ -9,6 +9,8 @@ export interface RequestTarget {
   hostname: string
   port: string | null
   path: string
+  /** As in a URL, and the names by which connections are kept. */
+  origin: string
 }
 
 const MAX_KEPT = 200
@@ -37,5 +39,5 @@ function parsed(text: string): RequestTarget | null {
   const { url } = new (libraryRequests().fetch.Request)(text, {})
   if ((protocol !== 'http:' && protocol !== 'https:') || username !== '' || password !== '' || !url.startsWith(`${origin}/`)) return null
   const path = url.slice(origin.length).replace(/#.*/, '')
-  return { url, protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? null : port, path }
+  return { url, protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? null : port, path, origin }
 }
