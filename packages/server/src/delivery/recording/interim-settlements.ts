@@ -17,7 +17,7 @@ export class InterimSettlements {
   /** Tasks in progress, with the number of outcomes reported to add() and not yet recorded. */
   readonly #tasks = new Map<Task, number>()
   readonly #recording = new Set<Task>()
-  /** The total number of unrecorded outcomes. */
+  /** How many of these outcomes can be recorded now: those of tasks without a settlement in progress. */
   #count = 0
   #cancelTimer: CancelTimer | null = null
 
@@ -36,18 +36,18 @@ export class InterimSettlements {
     const more = task.unrecorded - (this.#tasks.get(task) ?? 0)
     if (more === 0) return
     this.#tasks.set(task, task.unrecorded)
-    this.#count += more
+    if (!this.#recording.has(task)) this.#count += more
     this.recordIfDue()
   }
 
   /** Called when the task is over, or its outcomes are being recorded. */
   forget(task: Task): void {
-    this.#count -= this.#tasks.get(task) ?? 0
+    if (!this.#recording.has(task)) this.#count -= this.#tasks.get(task) ?? 0
     this.#tasks.delete(task)
   }
 
   recordingEnded(task: Task): void {
-    this.#recording.delete(task)
+    if (this.#recording.delete(task)) this.#count += this.#tasks.get(task) ?? 0
   }
 
   close(): void {
@@ -77,7 +77,7 @@ export class InterimSettlements {
 
   /** Those with the most outcomes, until half are left: each settlement is a record of its own, and the other tasks may soon be over. */
   #recordLargest(): void {
-    const largest = [...this.#tasks].sort(([, a], [, b]) => b - a)
+    const largest = [...this.#tasks].filter(([task]) => !this.#recording.has(task)).sort(([, a], [, b]) => b - a)
     for (const [task] of largest) {
       if (this.#count <= RECORD_AT / 2) return
       this.#recordOne(task)
