@@ -156,6 +156,7 @@ async function openService(root: string, name: string, thread: string): Promise<
     keepAnswer: false,
     isPreview: false,
     notAfterMs: null,
+    isLate: false,
     steps: null,
   }
   let number = 1

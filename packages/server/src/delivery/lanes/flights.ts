@@ -45,6 +45,7 @@ export class Flight implements Work {
   readonly limit: number
   /** Null unless its messages are delivered in order, and another process could deliver them later. */
   readonly notAfterMs: number | null
+  readonly isLate: boolean
   readonly results: UnitOutcome[] = []
   /** The number of URLs that have not answered. */
   left: number
@@ -58,6 +59,7 @@ export class Flight implements Work {
 
   constructor(flights: Flights, destination: Destination, task: Task, unit: Unit, startedAtMs: number, limit: number) {
     this.notAfterMs = unit.members[0] instanceof OrderedMember ? flights.orderedUntilMs : null
+    this.isLate = unit.isLate
     this.#flights = flights
     this.destination = destination
     this.task = task

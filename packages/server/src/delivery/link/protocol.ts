@@ -60,6 +60,8 @@ export interface Start {
   isPreview: boolean
   /** Ends as `aborted` if it was not started at this time of the machine's monotonic clock (timing/monotonic.ts); null for no limit. */
   notAfterMs: number | null
+  /** It could not be started in its turn. So it comes before the units that wait, except others that are late. */
+  isLate: boolean
   /** The messages: key of the load and index in turn. */
   messages: readonly number[]
 }

@@ -43,6 +43,7 @@ const start: fc.Arbitrary<Start> = fc.record({
   steps: nullable(fc.array(fc.string())),
   isPreview: fc.boolean(),
   notAfterMs: nullable(fc.double({ min: 0, max: 1e12, noNaN: true })),
+  isLate: fc.boolean(),
   messages: fc.array(natural),
 })
 const outcome: fc.Arbitrary<Outcome> = fc.record({

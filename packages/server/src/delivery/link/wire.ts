@@ -37,6 +37,7 @@ const KEEP_ANSWER = 4
 const PREVIEW = 8
 const SOME_STEPS = 16
 const HAS_END = 32
+const LATE = 64
 
 export class CommandWriter implements SenderCommands {
   readonly #to: PacketWriter
@@ -96,12 +97,13 @@ export class CommandWriter implements SenderCommands {
   }
 
   start(start: Start): void {
-    const { unit, destination, isBatch, attempt, replay, atMs, keepAnswer, limit, urls, messages, steps, isPreview, notAfterMs } = start
+    const { unit, destination, isBatch, attempt, replay, atMs, keepAnswer, limit, urls, messages, steps, isPreview, notAfterMs, isLate } =
+      start
     const to = this.#to
     this.#begin(START)
     to.number(unit)
     to.number(destination)
-    const more = (isPreview ? PREVIEW : 0) | (steps === null ? 0 : SOME_STEPS) | (notAfterMs === null ? 0 : HAS_END)
+    const more = (isPreview ? PREVIEW : 0) | (steps === null ? 0 : SOME_STEPS) | (notAfterMs === null ? 0 : HAS_END) | (isLate ? LATE : 0)
     to.number((isBatch ? BATCH : 0) | (replay ? REPLAY : 0) | (keepAnswer ? KEEP_ANSWER : 0) | more)
     to.number(attempt)
     to.number(atMs)
@@ -194,6 +196,7 @@ function readStart(from: PacketReader): Start {
     replay: (flags & REPLAY) !== 0,
     keepAnswer: (flags & KEEP_ANSWER) !== 0,
     isPreview: (flags & PREVIEW) !== 0,
+    isLate: (flags & LATE) !== 0,
     attempt: from.number(),
     atMs: from.number(),
     limit: from.number(),

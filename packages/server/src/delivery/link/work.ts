@@ -26,7 +26,7 @@ export function dropLoaded({ loaded }: Sendable, indexes: readonly number[] | nu
 /** A request to some of a destination's URLs. */
 export interface Work
   extends Pick<Start, 'isBatch' | 'attempt' | 'replay' | 'keepAnswer' | 'limit' | 'urls'>,
-    Partial<Pick<Start, 'steps' | 'isPreview' | 'notAfterMs'>> {
+    Partial<Pick<Start, 'steps' | 'isPreview' | 'notAfterMs' | 'isLate'>> {
   destination: Destination
   /** Takes long, and nobody waits for it. */
   isBackground?: boolean

@@ -85,6 +85,7 @@ function setUp({ holdRequests = false, runs = null as IntegrationRuns | null } =
       steps: null,
       isPreview: false,
       notAfterMs: null,
+      isLate: false,
     }
     executor.start({ unit, destination: 1, messages, ...usual, ...given })
   }
@@ -113,6 +114,16 @@ test('all messages of a load are transformed in one call, and units wait for it 
     [12, null, null],
     [13, null, null],
   ])
+})
+
+test('units that are late come before others that wait, in their order', () => {
+  const { executor, load, start, calls, bodies, pending } = setUp({ holdRequests: true })
+  executor.define(1, destinationOf())
+  load(5, 6)
+  calls[0]?.done(Array.from({ length: 6 }, (_, at) => changed(String(at))))
+  for (const [at, isLate] of [false, false, true, false, true, true].entries()) start(10 + at, [5, at], { limit: 1, isLate })
+  for (let ended = 0; ended < 5; ended++) pending.shift()?.()
+  assert.deepEqual(bodies, ['0', '2', '4', '5', '1', '3'])
 })
 
 test('dropped and failed messages are reported, and the rest of their batch is sent', () => {

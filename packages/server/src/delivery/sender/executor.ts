@@ -14,7 +14,7 @@ import type { HttpClient } from './http/attempt.ts'
 import type { HostedDestination, IntegrationRuns, RunMessage } from './integration-runs.ts'
 import { LoadedMessages } from './loaded-messages.ts'
 import { SenderMemory } from './sender-memory.ts'
-import { bytesOf, hold, type Loaded, type Target } from './target.ts'
+import { addWaiting, bytesOf, hold, type Loaded, type Target } from './target.ts'
 import { type Item, isRejected, prepareMessage } from './transforming/prepare-messages.ts'
 import type { Transformer } from './transforming/transformer.ts'
 import { Transforms } from './transforms.ts'
@@ -157,7 +157,7 @@ export class Executor implements CommandTarget {
     // A test request goes out beside the others.
     if (start.limit === Number.POSITIVE_INFINITY) return this.#beginTest(target, start)
     target.limit = start.limit
-    target.waiting.push({ start, sinceMs: performance.now() })
+    addWaiting(target, start)
     this.#startWaiting(target)
   }
 

@@ -17,7 +17,7 @@ export interface Target extends MemoryUser {
   /** The number of units in flight. */
   inFlight: number
   limit: number
-  /** Units that wait, in order. */
+  /** Units that wait, in order; see addWaiting. */
   waiting: { start: Start; sinceMs: number }[]
   /** Loads with messages whose transformation has not begun, in order. */
   untransformed: Map<Loaded, Transforming>
@@ -54,6 +54,13 @@ export interface Loaded {
   heldBytes: number
   /** The number of messages that were neither started nor dropped. */
   left: number
+}
+
+export function addWaiting({ waiting }: Target, start: Start): void {
+  const unit = { start, sinceMs: performance.now() }
+  const at = start.isLate ? waiting.findIndex((each) => !each.start.isLate) : -1
+  if (at === -1) waiting.push(unit)
+  else waiting.splice(at, 0, unit)
 }
 
 export function hold(memory: SenderMemory, loaded: Loaded, bytes: number): void {

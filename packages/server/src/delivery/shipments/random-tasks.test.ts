@@ -143,7 +143,7 @@ test('after random operations, every delivery is in exactly one place, and retri
       }
       for (const { members } of untouched) {
         for (const member of members) {
-          const id = memberIds({ members: [member], isBatch: false, startedAtMs: 0, recorded: 0 })[0] as string
+          const id = memberIds({ members: [member], isBatch: false, startedAtMs: 0, recorded: 0, isLate: false })[0] as string
           const { attempt, firstAttemptAtMs, dueAtMs, unit, progress, replay } = member.shipment
           const draft = settlement.remaining.find(({ parts }) => idsOf(parts).includes(id))
           assert.ok(draft !== undefined)

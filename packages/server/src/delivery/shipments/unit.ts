@@ -12,10 +12,12 @@ export interface Unit {
   startedAtMs: number
   /** How many of its requests are in the records already. */
   recorded: number
+  /** Whether messages that came after it were started before. */
+  isLate: boolean
 }
 
 export function unitOf(members: Member[], isBatch: boolean): Unit {
-  return { members, isBatch, startedAtMs: 0, recorded: 0 }
+  return { members, isBatch, startedAtMs: 0, recorded: 0, isLate: false }
 }
 
 export function traceOf({ members }: Unit): TraceContext | null {

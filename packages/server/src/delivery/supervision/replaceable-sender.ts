@@ -192,7 +192,18 @@ export class ReplaceableSender {
     unit.link = link
     const { commands } = link
     const { work } = unit
-    const { isBatch, attempt, replay, startedAtMs, keepAnswer, urls, steps = null, isPreview = false, notAfterMs = null } = work
+    const {
+      isBatch,
+      attempt,
+      replay,
+      startedAtMs,
+      keepAnswer,
+      urls,
+      steps = null,
+      isPreview = false,
+      notAfterMs = null,
+      isLate = false,
+    } = work
     const destination = this.#define(commands, work.destination)
     const messages: number[] = []
     for (const { content, index } of work.messages) {
@@ -213,6 +224,7 @@ export class ReplaceableSender {
       steps,
       isPreview,
       notAfterMs,
+      isLate,
       messages,
     })
   }

@@ -116,6 +116,24 @@ test('only one request of a key is in flight, and the next starts when it has en
   assert.equal(queues.next(), b)
 })
 
+test('a message is late if one that came after it has started before it', () => {
+  const queues = new KeyQueues<{ key: number }>()
+  const [a, late, other, last] = [{ key: 1 }, { key: 1 }, { key: 2 }, { key: 3 }]
+  for (const message of [a, late, other, last]) queues.add(message, false)
+  assert.deepEqual(
+    [a, other].map((message) => queues.start([message])),
+    [false, false],
+  )
+  queues.end([a])
+  assert.equal(queues.next(), late)
+  assert.deepEqual(
+    [late, last].map((message) => queues.start([message])),
+    [true, false],
+  )
+  queues.withdraw([late])
+  assert.equal(queues.start([late]), true)
+})
+
 test('after a message that is to be attempted again, only the head of its key starts', () => {
   const queues = new KeyQueues<{ key: number }>()
   const [a, b, late, head] = [{ key: 1 }, { key: 1 }, { key: 1 }, { key: 1 }]

@@ -35,6 +35,8 @@ export class KeyQueues<M extends Keyed> {
   /** What may start, the oldest first. What does not match its queue any more is skipped. */
   readonly #ready = new Heap<{ queue: KeyQueue<M>; place: number }>(({ place }) => place)
   #lastPlace = WITHDRAWN
+  /** The last place of a message that was started. */
+  #lastStarted = WITHDRAWN
   /** Keys of messages that are back in the store. A claim that began before may not have seen that, so they count until it has ended. */
   #returned: OrderKey[] = []
   #claims = 0
@@ -107,14 +109,18 @@ export class KeyQueues<M extends Keyed> {
     return found
   }
 
-  /** The messages start in one request. They must be startable. */
-  start(messages: readonly M[]): void {
+  /** The messages start in one request. They must be startable. Returns whether one of them came before one that was started earlier. */
+  start(messages: readonly M[]): boolean {
+    let isLate = false
     for (const message of messages) {
       const queue = this.#of(message.key)
       if (queue.waiting[0]?.message !== message) throw new Error('a message was started that is not the first of its key')
-      queue.waiting.shift()
+      const { place } = queue.waiting.shift() as Waiting<M>
+      isLate ||= place < this.#lastStarted
+      this.#lastStarted = Math.max(this.#lastStarted, place)
       queue.running++
     }
+    return isLate
   }
 
   /** The messages were not sent after all. They are the next of their keys again. */

@@ -251,8 +251,10 @@ export class OrderedWaiting implements KeyOrder {
   }
 
   #start(task: Task, members: OrderedMember[], isBatch: boolean, nowMs: number): Unit {
-    this.#queues.start(members)
-    return task.startTogether(members, isBatch, nowMs)
+    const isLate = this.#queues.start(members)
+    const unit = task.startTogether(members, isBatch, nowMs)
+    unit.isLate = isLate
+    return unit
   }
 
   /** A batch that would not be full waits in the store for more messages, so that they are claimed together. */
