@@ -24,6 +24,8 @@ export interface ClaimLimits {
   heads: number
   fresh: number
   waiting: number
+  /** Keys of which messages are on their way back: others are put behind them, and do not start. */
+  leaving?: readonly OrderKey[]
 }
 
 /** What became of the messages of a row. Messages that are in none of the lists stay in it. */
@@ -60,7 +62,7 @@ export class OrderBook {
     this.#insert({ row: 'fresh', ord: ++this.#lastOrd, dueAt: 0, messages })
   }
 
-  claim({ now, heads, fresh, waiting }: ClaimLimits): BookRow[] {
+  claim({ now, heads, fresh, waiting, leaving = [] }: ClaimLimits): BookRow[] {
     const claimed = this.#free('head')
       .filter(({ dueAt }) => dueAt <= now)
       .sort((a, b) => a.dueAt - b.dueAt)
@@ -68,12 +70,15 @@ export class OrderBook {
     const unclaimed = this.#free('fresh').sort(byOrd)
     let taken = 0
     for (; taken < Math.min(unclaimed.length, fresh); taken++) {
-      const left = this.#moveWaiting(unclaimed[taken] as BookRow)
+      const left = this.#moveWaiting(unclaimed[taken] as BookRow, leaving)
       if (left !== null) claimed.push(left)
     }
     const frontier = unclaimed[taken]?.ord ?? Number.POSITIVE_INFINITY
     const drained = this.#free('waiting')
-      .filter(({ ord, messages: [first] }) => ord < frontier && mayStartFrom(this.stateOf((first as BookMessage).key)) === 'waiting')
+      .filter(({ ord, messages }) => {
+        const { key } = messages[0] as BookMessage
+        return ord < frontier && !leaving.includes(key) && mayStartFrom(this.stateOf(key)) === 'waiting'
+      })
       .sort(byOrd)
       .slice(0, waiting)
     claimed.push(...drained)
@@ -123,11 +128,11 @@ export class OrderBook {
     this.#claimed.clear()
   }
 
-  /** Moves messages of keys that are not free behind those that wait. Returns what is left of the row; null if nothing is. */
-  #moveWaiting(row: BookRow): BookRow | null {
+  /** Moves messages of keys that are not free, or not all back, behind those that wait. Returns what is left of the row; null if nothing is. */
+  #moveWaiting(row: BookRow, leaving: readonly OrderKey[]): BookRow | null {
     const moved = new Map<OrderKey, BookMessage[]>()
     for (const message of row.messages) {
-      if (this.stateOf(message.key) === 'free') continue
+      if (this.stateOf(message.key) === 'free' && !leaving.includes(message.key)) continue
       moved.set(message.key, [...(moved.get(message.key) ?? []), message])
     }
     for (const [key, messages] of moved) {

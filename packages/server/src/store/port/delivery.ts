@@ -179,7 +179,11 @@ export interface OrderedClaimRequest {
   maxWaiting: number
   /** Claims no more shipments once their total size exceeds this. */
   maxBytes: number
-  /** Keys of which the lane will give messages back at once. A store may then give these in shipments of their own, so that they do not wait for others. */
+  /**
+   * Keys of which messages are on their way back to the store, so that the lane will give others back at once. The store leaves them out, or gives new ones
+   * in shipments of their own: otherwise they would go back when the last message of their request has ended, and the key might wait for ever for one
+   * request after the other.
+   */
   leaving?: readonly OrderKey[] | undefined
 }
 

@@ -32,6 +32,8 @@ const WITHDRAWN = 0
 
 export class KeyQueues<M extends Keyed> {
   readonly #queues = new Map<OrderKey, KeyQueue<M>>()
+  /** The keys of which messages are on their way back to the store. */
+  readonly #leaving = new Set<OrderKey>()
   /** What may start, the oldest first. What does not match its queue any more is skipped. */
   readonly #ready = new Heap<{ queue: KeyQueue<M>; place: number }>(({ place }) => place)
   #lastPlace = WITHDRAWN
@@ -51,7 +53,7 @@ export class KeyQueues<M extends Keyed> {
   add(message: M, isHead: boolean): boolean {
     const queue = this.#of(message.key)
     if (queue.leaving > 0 && !isHead) {
-      queue.leaving++
+      this.#changeLeaving(queue, 1)
       return false
     }
     // While the store has a head, whatever else was in memory has left the queue.
@@ -62,14 +64,12 @@ export class KeyQueues<M extends Keyed> {
 
   /** Whether messages of the key are on their way back to the store, so that a claimed one would be refused. */
   isLeaving(key: OrderKey): boolean {
-    return (this.#queues.get(key)?.leaving ?? 0) > 0
+    return this.#leaving.has(key)
   }
 
   /** The keys of which messages are on their way back to the store. */
-  leavingKeys(): OrderKey[] {
-    const keys: OrderKey[] = []
-    for (const { key, leaving } of this.#queues.values()) if (leaving > 0) keys.push(key)
-    return keys
+  get leavingKeys(): OrderKey[] {
+    return [...this.#leaving]
   }
 
   // ── What goes ──
@@ -152,7 +152,7 @@ export class KeyQueues<M extends Keyed> {
     for (const { key } of messages) {
       const queue = this.#of(key)
       queue.running--
-      queue.leaving++
+      this.#changeLeaving(queue, 1)
       left.push(...this.#leave(queue))
     }
     return left
@@ -209,15 +209,21 @@ export class KeyQueues<M extends Keyed> {
     for (const key of this.#returned.splice(0)) {
       const queue = this.#queues.get(key)
       if (queue === undefined) continue
-      queue.leaving--
+      this.#changeLeaving(queue, -1)
       this.#settle(queue)
     }
   }
 
   #leave(queue: KeyQueue<M>): M[] {
     const left = queue.waiting.splice(0).map(({ message }) => message)
-    queue.leaving += left.length
+    this.#changeLeaving(queue, left.length)
     return left
+  }
+
+  #changeLeaving(queue: KeyQueue<M>, change: number): void {
+    queue.leaving += change
+    if (queue.leaving > 0) this.#leaving.add(queue.key)
+    else this.#leaving.delete(queue.key)
   }
 
   #settle(queue: KeyQueue<M>): void {

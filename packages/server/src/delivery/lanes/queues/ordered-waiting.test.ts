@@ -186,6 +186,31 @@ test('a key goes on, although each request that comes meanwhile has a message of
   assert.deepEqual(started.slice(0, 2), [3, 1])
 })
 
+test('with batches, a key goes on in the same way: its messages are in no batch with others while some are on their way back', async () => {
+  const lane = setUpWith({ batch: { size: 2, bytes: 500_000, lingerMs: 0 } }, orderedOf(1, 6, [0], [1]))
+  await lane.claim()
+  const failing = lane.start()
+  lane.accept(orderedOf(2, 7, [0, 1], [1, 2]))
+  await lane.claim()
+  let before = lane.start()
+  failing.end('permanent')
+  await new Promise((resolve) => setImmediate(resolve))
+  await lane.record()
+  const started: number[] = []
+  for (let nth = 3; nth < 8; nth++) {
+    lane.accept(orderedOf(nth, 6 + (nth % 3), [0, 1], [1, nth]))
+    await lane.claim()
+    const { first } = lane.ordered.next() ?? assert.fail('nothing may start')
+    started.push(first.key)
+    const next = lane.start()
+    before.end('success')
+    await new Promise((resolve) => setImmediate(resolve))
+    await lane.record()
+    before = next
+  }
+  assert.deepEqual(started.slice(0, 2), [3, 1])
+})
+
 test('the next claim does not wait if what the messages wait for was recorded during the claim that refused them', async () => {
   const lane = setUp(orderedOf(1, 6, [0], [1]))
   assert.equal(await lane.claim(), 1)

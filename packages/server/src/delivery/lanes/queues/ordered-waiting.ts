@@ -151,8 +151,8 @@ export class OrderedWaiting implements KeyOrder {
     this.#announced = 0
     this.#hasLingered = false
     this.#queues.claimStarted()
-    // A probe needs only one message that may start. The messages of a batch go back together.
-    const leaving = probe || batch.size > 1 ? [] : this.#queues.leavingKeys()
+    // A probe needs only one message that may start.
+    const leaving = probe ? [] : this.#queues.leavingKeys
     store.claimOrdered({ destinationId: destination().id, nowMs, maxBytes, ...limits, leaving }).then(
       ({ shipments, more, nextHeadAtMs }) => {
         this.#isClaiming = false
@@ -323,6 +323,8 @@ export class OrderedWaiting implements KeyOrder {
     // Later, because the task that this call comes from is about to change.
     queueMicrotask(() => {
       for (const task of tasks) this.#deps.held().changed(task)
+      // If everything of a key is back, what waits in the store is claimed.
+      this.#deps.wake()
       this.#deps.onEnd()
     })
   }
@@ -339,10 +341,10 @@ export class OrderedWaiting implements KeyOrder {
 /**
  * Heads are tasks of their own. With batches, other shipments share a task with as many as fit into one. Otherwise the new messages of one request share
  * a task, although each partition may have a shipment: they are parsed once, and recorded together. But a shipment with a message that must go back to the
- * store is alone, so that the message need not wait for the rest of its request, and its key for it.
+ * store is alone, so that the message need not wait for other shipments, and its key for them.
  */
 function groupsOf(shipments: readonly ClaimedShipment[], size: number, isLeaving: (key: OrderKey) => boolean): ClaimedShipment[][] {
-  return size === 1 ? groupsByOrigin(shipments, isLeaving) : groupsBySize(shipments, size)
+  return size === 1 ? groupsByOrigin(shipments, isLeaving) : groupsBySize(shipments, size, isLeaving)
 }
 
 function groupsByOrigin(shipments: readonly ClaimedShipment[], isLeaving: (key: OrderKey) => boolean): ClaimedShipment[][] {
@@ -365,15 +367,16 @@ function groupsByOrigin(shipments: readonly ClaimedShipment[], isLeaving: (key: 
   return groups
 }
 
-function groupsBySize(shipments: readonly ClaimedShipment[], size: number): ClaimedShipment[][] {
+function groupsBySize(shipments: readonly ClaimedShipment[], size: number, isLeaving: (key: OrderKey) => boolean): ClaimedShipment[][] {
   const groups: ClaimedShipment[][] = []
   let room = 0
   for (const claimed of shipments) {
     const count = claimed.shipment.parts.reduce((sum, { indexes }) => sum + indexes.length, 0)
-    const isHead = claimed.shipment.order?.row === 'head'
-    if (isHead || count > room) {
+    const { order, parts } = claimed.shipment
+    const isAlone = order?.row === 'head' || parts.some(({ keys = [] }) => keys.some(isLeaving))
+    if (isAlone || count > room) {
       groups.push([claimed])
-      room = isHead ? 0 : size - count
+      room = isAlone ? 0 : size - count
     } else {
       groups.at(-1)?.push(claimed)
       room -= count

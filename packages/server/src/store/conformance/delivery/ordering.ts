@@ -184,6 +184,32 @@ export function ordering({ store, reopen }: StoreFixture): void {
     assert.deepEqual(names(await claimOrdered(store(), destinationId)), ['a2', 'a3'])
   })
 
+  test('while messages of a key are on their way back, others of the key are not given in one shipment with messages of other keys', async () => {
+    const { sourceId, destinationId } = await newOrdered(store())
+    await accept(store(), sourceId, of('a1', 'b1'), [destinationId])
+    const [held] = (await claimOrdered(store(), destinationId)).shipments as [ClaimedShipment]
+    const leaving = held.shipment.parts.flatMap(({ keys = [] }) => keys.slice(0, 1))
+    for (const nth of [2, 3, 4]) {
+      // On PostgreSQL they come and go back, on SQLite they wait in the store.
+      await accept(store(), sourceId, of(`a${nth}`, `c${nth}`), [destinationId])
+      const { shipments } = await claimOrdered(store(), destinationId, { leaving })
+      const [own, others] = [true, false].map((isOwn) =>
+        shipments.filter((one) => names({ shipments: [one] })[0]?.startsWith('a') === isOwn),
+      )
+      assert.deepEqual(names({ shipments: others as ClaimedShipment[] }), [`c${nth}`])
+      assert.ok(names({ shipments: own as ClaimedShipment[] }).every((name) => /^a\d$/.test(name)))
+      store().delivery.release((own as ClaimedShipment[]).map(({ shipment }) => shipment))
+      await settle(store(), others as ClaimedShipment[], 'delivered')
+    }
+    await settle(store(), [held], (name) => (name === 'b1' ? 'delivered' : 'kept'))
+    store().delivery.release([held.shipment])
+    const { shipments } = await claimOrdered(store(), destinationId)
+    assert.deepEqual(names({ shipments }), ['a1', 'a2', 'a3', 'a4'])
+    await settle(store(), shipments, 'delivered')
+    await accept(store(), sourceId, of('a5', 'b5'), [destinationId])
+    assert.deepEqual(names(await claimOrdered(store(), destinationId)), ['a5 b5'], 'the key is free again')
+  })
+
   test('everything keeps its place when the store is opened again', async () => {
     const { sourceId, destinationId } = await newOrdered(store())
     await accept(store(), sourceId, of('a1', 'b1'), [destinationId])

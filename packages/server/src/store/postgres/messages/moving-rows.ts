@@ -1,5 +1,5 @@
-// What a claim changes about ordered shipments before it takes any: messages whose keys are not free are moved behind those that wait, and shipments that
-// may have messages of any partition are divided. Their messages keep their place in the order of acceptance.
+// What a claim changes about ordered shipments before it takes any: messages whose keys are not free are moved behind those that wait, shipments that may
+// have messages of any partition are divided, and messages that would go back at once are set apart. They keep their place in the order of acceptance.
 
 import { type OrderKey, partitionOf } from '../../../model/order/order-key.ts'
 import { byPartition, splitWaiting } from '../../delivery/ordered-shipments.ts'
@@ -19,8 +19,8 @@ const LOCK_KEYS = {
 }
 
 /** Waits for other nodes that divide the same shipments, or cancel them. */
-const LOCK_UNDIVIDED = {
-  name: 'order-lock-undivided',
+const LOCK_ROWS = {
+  name: 'order-lock-rows',
   text: 'SELECT id::text AS id FROM shipments WHERE holder = 0 AND id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE',
 }
 
@@ -52,6 +52,16 @@ SELECT CASE WHEN (SELECT count(*) FROM kept) + (SELECT count(*) FROM gone) <> ca
   THEN refuse('changed meanwhile') END AS refused`,
 })
 
+interface Moved {
+  id: string
+  count: number
+  bytes: number
+  parts: string
+  ord: number
+  partition: number
+  key: OrderKey | null
+}
+
 /** Moves messages whose keys are not free behind those that wait. Returns what is left of the rows, by row id. */
 export async function moveWaiting(
   ask: Ask,
@@ -66,7 +76,7 @@ export async function moveWaiting(
   const left = new Map(rows.map((row) => [row.id, row]))
   if (waits.size === 0) return left
   const parsed = await owedParts(ask, stored)
-  const moved: { id: string; count: number; bytes: number; parts: string; ord: number; partition: number; key: OrderKey }[] = []
+  const moved: Moved[] = []
   const kept: { id: string; count: number; parts: string }[] = []
   const gone: string[] = []
   for (const { row, parts } of parsed) {
@@ -98,20 +108,57 @@ export async function moveWaiting(
 
 /** Replaces shipments by one for each partition, at the same place. */
 export async function divide(ask: Ask, ids: RowIds, destination: string, undivided: readonly OrderedRow[]): Promise<void> {
-  const { rows: locked } = await ask<{ id: string }>(LOCK_UNDIVIDED, [int8s(undivided.map(({ id }) => id))])
-  const found = new Set(locked.map(({ id }) => id))
-  const left = undivided.filter(({ id }) => found.has(id))
-  if (left.length === 0) return
-  const parsed = await owedParts(
-    ask,
-    left.map((row) => ({ row, parts: JSON.parse(row.parts) as StoredPart<string>[] })),
-  )
+  const parsed = await lockedParts(ask, undivided)
+  if (parsed.length === 0) return
   const divided = parsed.flatMap(({ row: { bytes, ord }, parts }) =>
     Array.from(byPartition(parts), ([partition, own]) => {
       return { id: ids.next(), count: countOf({ parts: own }), bytes, parts: storedParts(own), ord, partition, key: null }
     }),
   )
-  await ask(MOVE, MOVE.values({ destination, moved: divided, kept: [], gone: int8s(left.map(({ id }) => id)) }))
+  await ask(MOVE, MOVE.values({ destination, moved: divided, kept: [], gone: int8s(parsed.map(({ row: { id } }) => id)) }))
+}
+
+/** Puts the messages of some keys into shipments of their own, one for each key, at the same place. */
+export async function setApart(
+  ask: Ask,
+  ids: RowIds,
+  destination: string,
+  mixed: readonly OrderedRow[],
+  keys: ReadonlySet<OrderKey>,
+): Promise<void> {
+  const moved: Moved[] = []
+  const kept: { id: string; count: number; parts: string }[] = []
+  const gone: string[] = []
+  for (const { row, parts } of await lockedParts(ask, mixed)) {
+    const { free: others, waiting: apart } = splitWaiting(parts, (key) => !keys.has(key))
+    if (apart.size === 0) continue
+    const { id, bytes, ord } = row
+    for (const [key, own] of apart)
+      moved.push({
+        id: ids.next(),
+        count: countOf({ parts: own }),
+        bytes,
+        parts: storedParts(own),
+        ord,
+        partition: partitionOf(key),
+        key: null,
+      })
+    if (others.length === 0) gone.push(id)
+    else kept.push({ id, count: countOf({ parts: others }), parts: storedParts(others) })
+  }
+  if (moved.length > 0) await ask(MOVE, MOVE.values({ destination, moved, kept, gone: int8s(gone) }))
+}
+
+/** Of those that are neither claimed nor cancelled meanwhile. */
+async function lockedParts(ask: Ask, rows: readonly OrderedRow[]): Promise<{ row: OrderedRow; parts: Part[] }[]> {
+  const { rows: locked } = await ask<{ id: string }>(LOCK_ROWS, [int8s(rows.map(({ id }) => id))])
+  const found = new Set(locked.map(({ id }) => id))
+  const left = rows.filter(({ id }) => found.has(id))
+  if (left.length === 0) return []
+  return owedParts(
+    ask,
+    left.map((row) => ({ row, parts: JSON.parse(row.parts) as StoredPart<string>[] })),
+  )
 }
 
 /** Without duplicates, which are absent from the segment. */

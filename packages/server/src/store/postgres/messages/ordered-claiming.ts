@@ -3,8 +3,7 @@
 // model/order/order-book.ts does the same in memory.
 //
 // New shipments that are not divided may have messages of any partition. A node that owns all partitions claims them as they are. Another one divides
-// those that it finds, and claims nothing that comes after one that is not divided. So no other node claims such a shipment at the same time. A node that
-// owns all partitions divides only those of which it would give some messages back at once.
+// those that it finds, and claims nothing that comes after one that is not divided. So no other node claims such a shipment at the same time.
 //
 // A claim whose answer was lost may have been committed. Before the next one, the rows that this node holds only in the database are released: they
 // must be claimed again before later messages of their keys.
@@ -32,7 +31,7 @@ import { attemptsOf, UNDIVIDED } from '../tables/ordered-rows.ts'
 import { LOCK_FOR_CLAIM, lockOwners } from '../tables/partition-owners.ts'
 import type { Claiming } from './claiming.ts'
 import { Grouping } from './grouping.ts'
-import { divide, moveWaiting } from './moving-rows.ts'
+import { divide, moveWaiting, setApart } from './moving-rows.ts'
 import { byId, type Fresh, isUndivided, NO_FRONTIER, ROW, readFresh, takeDraining } from './ordered-reads.ts'
 import type { ShipmentRow } from './shipment-row.ts'
 import { type OrderedRow, Taking } from './taking.ts'
@@ -270,7 +269,7 @@ export class OrderedClaiming {
     const fresh = await this.#readDivided(ask, destination, parts, most, isKeyed, leaving)
     const frontiers = await this.#takeFresh(ask, destination, parts, most, fresh, isKeyed, taking)
     const hasMoreFresh = maxFresh > 0 && [...frontiers.values()].some((ord) => ord !== NO_FRONTIER)
-    const hasMoreWaiting = isKeyed && (await takeDraining(ask, destination, frontiers, maxWaiting, taking))
+    const hasMoreWaiting = isKeyed && (await takeDraining(ask, destination, frontiers, maxWaiting, leaving, taking))
     if (taking.rows.length >= ENOUGH_ROWS) this.#bytesPerRow.set(destination, taking.bytes / taking.rows.length)
     const { rows: claims } = await ask<{ id: string; claim: number }>(CLAIM, [holder, int8s(taking.rows.map(({ id }) => id))])
     const byId = new Map(claims.map(({ id, claim }) => [id, claim]))
@@ -321,8 +320,8 @@ export class OrderedClaiming {
   }
 
   /**
-   * New shipments that this node may claim. If it owns all partitions, it divides only those with messages of keys that are `leaving`: otherwise these
-   * messages would wait for the others of their shipment before they are back, and their keys for ever if each such time another request comes.
+   * New shipments that this node may claim. Messages of keys that are `leaving` are in shipments of their own: otherwise these messages would wait for the
+   * others of their shipment before they are back, and their keys for ever if each such time another request comes.
    */
   async #readDivided(
     ask: Ask,
@@ -332,28 +331,37 @@ export class OrderedClaiming {
     isKeyed: boolean,
     leaving: readonly OrderKey[],
   ): Promise<Divided> {
-    const fresh = await readFresh(ask, destination, parts, most)
+    const { ids } = this.#context
     const ownsAll = parts.length === PARTITIONS
-    let divided = fresh.rows.filter(isUndivided)
-    if (ownsAll) {
-      divided = withKeys(divided, leaving)
-      // Messages of keys that are not free are moved behind those that wait.
-      if (isKeyed && divided.length > 0) divided = withKeys(divided, await freeOf(ask, destination, leaving))
+    const read = async (): Promise<Divided> => {
+      const { rows, cut } = await readFresh(ask, destination, parts, most)
+      const at = ownsAll ? -1 : rows.findIndex(isUndivided)
+      return at === -1 ? { rows, cut } : { rows: rows.slice(0, at), cut, barrier: (rows[at] as OrderedRow).ord }
     }
-    if (divided.length === 0) return fresh
-    await divide(ask, this.#context.ids, destination, divided)
-    const { rows, cut } = await readFresh(ask, destination, parts, most)
-    const at = ownsAll ? -1 : rows.findIndex(isUndivided)
-    return at === -1 ? { rows, cut } : { rows: rows.slice(0, at), cut, barrier: (rows[at] as OrderedRow).ord }
+    let found: Divided = await readFresh(ask, destination, parts, most)
+    const undivided = ownsAll ? [] : found.rows.filter(isUndivided)
+    if (undivided.length > 0) {
+      await divide(ask, ids, destination, undivided)
+      found = await read()
+    }
+    if (leaving.length === 0) return found
+    let apart = new Set(leaving)
+    let mixed = found.rows.filter((row) => isMixed(row, apart))
+    if (isKeyed && mixed.length > 0) {
+      // Messages of keys that are not free are moved behind those that wait.
+      apart = new Set(await freeOf(ask, destination, leaving))
+      mixed = mixed.filter((row) => isMixed(row, apart))
+    }
+    if (mixed.length === 0) return found
+    await setApart(ask, ids, destination, mixed, apart)
+    return await read()
   }
 }
 
-function withKeys(rows: OrderedRow[], keys: readonly OrderKey[]): OrderedRow[] {
-  if (keys.length === 0) return []
-  const wanted = new Set(keys)
-  return rows.filter(({ parts }) =>
-    (JSON.parse(parts) as StoredPart<string>[]).some(([, , , own = []]) => own.some((key) => wanted.has(key))),
-  )
+/** Whether a shipment has messages of these keys, and others. */
+function isMixed({ parts }: OrderedRow, keys: ReadonlySet<OrderKey>): boolean {
+  const own = (JSON.parse(parts) as StoredPart<string>[]).flatMap(([, , , some = []]) => some)
+  return own.some((key) => keys.has(key)) && !own.every((key) => keys.has(key))
 }
 
 async function freeOf(ask: Ask, destination: string, keys: readonly OrderKey[]): Promise<OrderKey[]> {

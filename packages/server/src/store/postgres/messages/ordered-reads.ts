@@ -21,14 +21,14 @@ const FRESH = {
 const PART_SHARE = 2
 const LEAST_OF_PART = 16
 
-/** Of each key that is draining, what is before the first new shipment of its partition that was not reached. */
+/** Of each key that is draining, and not leaving, what is before the first new shipment of its partition that was not reached. */
 const DRAINING = {
   name: 'order-draining',
   text: `SELECT w.* FROM order_keys k JOIN unnest($2::integer[], $3::bigint[]) AS p (part, frontier) ON p.part = k.key % 16
     CROSS JOIN LATERAL (SELECT ${ROW} FROM shipments s
       WHERE s.holder < 1 AND s.attempt = -1 AND s.key IS NOT NULL AND s.destination = $1 AND s.key = k.key AND s.ord < p.frontier
       ORDER BY s.key, s.ord, s.id LIMIT $4) w
-    WHERE k.destination = $1 AND k.state = 'draining' LIMIT $4`,
+    WHERE k.destination = $1 AND k.state = 'draining' AND NOT k.key = ANY ($5::bigint[]) LIMIT $4`,
 }
 
 export const NO_FRONTIER = Number.MAX_SAFE_INTEGER
@@ -82,9 +82,11 @@ export async function takeDraining(
   destination: string,
   frontiers: ReadonlyMap<number, number>,
   most: number,
+  leaving: readonly OrderKey[],
   taking: Taking,
 ): Promise<boolean> {
-  const { rows } = await ask<OrderedRow>(DRAINING, [destination, [...frontiers.keys()], int8s([...frontiers.values()]), most + 1])
+  const values = [destination, [...frontiers.keys()], int8s([...frontiers.values()]), most + 1, int8s(leaving)]
+  const { rows } = await ask<OrderedRow>(DRAINING, values)
   rows.sort((a, b) => (a.key as OrderKey) - (b.key as OrderKey) || a.ord - b.ord || byId(a, b))
   for (const [at, row] of rows.entries()) if (at === most || !taking.take(row)) return true
   return false

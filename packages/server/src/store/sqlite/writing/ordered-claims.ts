@@ -48,7 +48,7 @@ export class OrderedClaims {
   }
 
   claim(request: OrderedClaimRequest): OrderedClaimReply {
-    const { destinationId, nowMs, maxHeads, maxFresh, maxWaiting, maxBytes } = request
+    const { destinationId, nowMs, maxHeads, maxBytes } = request
     const { destinations, claims } = this.#context
     const destination = destinations.num(destinationId)
     const found = new Found()
@@ -63,16 +63,23 @@ export class OrderedClaims {
       this.#reader.claimRow(row, destinationId, found)
     }
     const frontier = this.#claimFresh(destination, request, found)
-    const moreWaiting = this.#claimDraining(destination, destinationId, frontier, maxWaiting, maxBytes, found)
-    const more = (frontier !== NO_FRONTIER && maxFresh > 0) || moreWaiting
+    const moreWaiting = this.#claimDraining(destination, request, frontier, found)
+    const more = (frontier !== NO_FRONTIER && request.maxFresh > 0) || moreWaiting
     const { shipments, segments } = found.reply(false, null)
     return { shipments, segments, more, nextHeadAtMs }
   }
 
   /** Returns the place of the first new shipment that was not reached. */
-  #claimFresh(destination: number, { destinationId, nowMs, maxFresh, maxBytes }: OrderedClaimRequest, found: Found): number {
+  #claimFresh(destination: number, request: OrderedClaimRequest, found: Found): number {
+    const { destinationId, nowMs, maxFresh, maxBytes, leaving = [] } = request
     const { claims, orderKeys } = this.#context
-    const hasKeys = orderKeys.hasAny(destination)
+    const mayMove = leaving.length > 0 || orderKeys.hasAny(destination)
+    const states = new Map<OrderKey, boolean>(leaving.map((key) => [key, false]))
+    const isFree = (key: OrderKey): boolean => {
+      const known = states.get(key) ?? orderKeys.stateOf(destination, key) === 'free'
+      states.set(key, known)
+      return known
+    }
     // Rows are changed while they are read, so they are read in full first. Claimed ones are few: no more than fit in memory.
     const unclaimed: ShipmentRow[] = []
     for (const row of rowsOf(this.#fresh, destination)) {
@@ -82,21 +89,18 @@ export class OrderedClaims {
     }
     for (const [at, row] of unclaimed.entries()) {
       if (at === maxFresh || found.bytes > maxBytes) return row.ord as number
-      const parts = hasKeys ? this.#moveWaiting(destination, row, nowMs) : row.parts
+      const parts = mayMove ? this.#moveWaiting(destination, row, isFree, nowMs) : row.parts
       if (parts !== null) this.#reader.claimRow({ ...row, parts }, destinationId, found)
     }
     return NO_FRONTIER
   }
 
-  /** Moves messages whose keys are not free behind those that wait. Returns the parts that are left; null if there are none. */
-  #moveWaiting(destination: number, row: ShipmentRow, nowMs: number): string | null {
+  /**
+   * Moves messages whose keys are not free behind those that wait. Also those of keys of which earlier ones are on their way back: these are moved when they
+   * are back, and then the key is draining, from the first one on. Returns the parts that are left; null if there are none.
+   */
+  #moveWaiting(destination: number, row: ShipmentRow, isFree: (key: OrderKey) => boolean, nowMs: number): string | null {
     const { orderKeys, ids } = this.#context
-    const states = new Map<OrderKey, boolean>()
-    const isFree = (key: OrderKey): boolean => {
-      const known = states.get(key) ?? orderKeys.stateOf(destination, key) === 'free'
-      states.set(key, known)
-      return known
-    }
     const parts = this.#reader.partsOf(row)
     const { free, waiting } = splitWaiting(parts, isFree)
     if (waiting.size === 0) return row.parts
@@ -115,12 +119,15 @@ export class OrderedClaims {
   }
 
   /** Returns whether there are more. */
-  #claimDraining(destination: number, destinationId: string, frontier: number, most: number, maxBytes: number, found: Found): boolean {
+  #claimDraining(destination: number, request: OrderedClaimRequest, frontier: number, found: Found): boolean {
+    const { destinationId, maxWaiting, maxBytes } = request
+    const leaving = new Set(request.leaving)
     let taken = 0
     for (const { key } of this.#draining.iterate(destination) as unknown as Iterable<{ key: OrderKey }>) {
+      if (leaving.has(key)) continue
       for (const row of rowsOf(this.#waiting, destination, key, frontier)) {
         if (this.#context.claims.isClaimed(row.id)) continue
-        if (taken >= most || found.bytes > maxBytes) return true
+        if (taken >= maxWaiting || found.bytes > maxBytes) return true
         this.#reader.claimRow(row, destinationId, found)
         taken++
       }
