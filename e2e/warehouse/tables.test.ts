@@ -38,6 +38,15 @@ test('a table that cannot be loaded is an incident that names it, until it is lo
     open?.message ?? '',
     /^1 table of "Lake" cannot be loaded \(default\.cart_viewed\): The database, bucket or folder of the warehouse does not exist\. The other/,
   )
+  const health = async (): Promise<{ failingTables: { table: string; error: string; since: string }[] }> =>
+    await service.api(`/destinations/${id}/health`)
+  const [failing, ...others] = (await health()).failingTables
+  assert.deepEqual(
+    [failing?.table, failing?.error, others],
+    ['default.cart_viewed', 'The database, bucket or folder of the warehouse does not exist.', []],
+  )
+  const { data } = await service.api<{ data: { destinationId: string; failingTables: object[] }[] }>('/destinations/health')
+  assert.deepEqual(data.find(({ destinationId }) => destinationId === id)?.failingTables, [failing])
   // The error of the engine may contain values of messages, so only people who may see the messages can see it.
   const error = (await attemptsOf(service, `&destinationId=${id}`)).find((attempt) => attempt.error !== null)?.error
   assert.match(error ?? '', /^Table cart_viewed: .*not a folder/)
@@ -46,6 +55,7 @@ test('a table that cannot be loaded is an incident that names it, until it is lo
   rmSync(join(lake.source, 'cart_viewed'))
   await loaded(service, 3)
   assert.deepEqual(await idsIn(lake.source, 'cart_viewed'), ['m2'])
+  assert.deepEqual((await health()).failingTables, [])
   await eventually(
     () => incidents('closed'),
     (found) => found !== undefined,

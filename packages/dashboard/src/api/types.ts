@@ -117,7 +117,7 @@ export interface Operations {
   'GET /api/destinations/health': {
     query: Record<string, never>
     body: undefined
-    answer: { data: ({ destinationId: string; breaker: 'closed' | 'open' | 'probing'; openSince: string | null; failure: { reason: string; error: string } | null; mostFrequentFailure: ({ reason: string; error: string; attempts: number; responseStart: string | null }) | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; held: string | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; nextExpiryAt: string | null })[]; next: string | null }
+    answer: { data: ({ destinationId: string; breaker: 'closed' | 'open' | 'probing'; openSince: string | null; failure: { reason: string; error: string } | null; mostFrequentFailure: ({ reason: string; error: string; attempts: number; responseStart: string | null }) | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; held: string | null; failingTables: { table: string; error: string; since: string }[]; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; nextExpiryAt: string | null })[]; next: string | null }
   }
   /** List all destinations without most settings, oldest first */
   'GET /api/destinations/summary': {
@@ -159,7 +159,7 @@ export interface Operations {
   'GET /api/destinations/{id}/health': {
     query: Record<string, never>
     body: undefined
-    answer: { breaker: 'closed' | 'open' | 'probing'; openSince: string | null; failure: { reason: string; error: string } | null; mostFrequentFailure: ({ reason: string; error: string; attempts: number; responseStart: string | null }) | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; held: string | null; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; nextExpiryAt: string | null; ledger: { owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }; content: { version: number; failing: ({ reason: 'transformation_failed' | 'mapping_failed'; error: string; sinceVersion: number; lastAt: string }) | null }; urls: ({ url: string; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null })[] }
+    answer: { breaker: 'closed' | 'open' | 'probing'; openSince: string | null; failure: { reason: string; error: string } | null; mostFrequentFailure: ({ reason: string; error: string; attempts: number; responseStart: string | null }) | null; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null; held: string | null; failingTables: { table: string; error: string; since: string }[]; pending: number; oldestPendingAt: string | null; nextAttemptAt: string | null; nextExpiryAt: string | null; ledger: { owed: number; delivered: number; pending: number; failed: number; expired: number; cancelled: number }; content: { version: number; failing: ({ reason: 'transformation_failed' | 'mapping_failed'; error: string; sinceVersion: number; lastAt: string }) | null }; urls: ({ url: string; inFlight: number; success: number | null; latencyMs: { p50: number; p95: number; p99: number } | null })[] }
   }
   /** List the tables of a warehouse */
   'GET /api/destinations/{id}/tables': {

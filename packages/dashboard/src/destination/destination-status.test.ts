@@ -58,6 +58,20 @@ test('says why a destination fails before anything else', () => {
   assert.match(summary({ success: 0.5, mostFrequentFailure: { ...mostFrequentFailure, responseStart: 'x'.repeat(300) } }), /“x{120}…”/)
 })
 
+test('a warehouse with a table that cannot be loaded is degraded, and the table and the reason are named', () => {
+  const failing = { table: 'shop.order_completed', error: 'The permission is missing.' }
+  const seen = (failingTables: StatusHealth['failingTables'] & object) =>
+    statusOf({ enabled: true, paused: false, sourceIds: ['src_1'] }, { ...HEALTH, failingTables }, NOW)
+  assert.deepEqual(seen([]).name, 'healthy')
+  const { name, summary } = seen([failing])
+  assert.equal(name, 'degraded')
+  assert.equal(
+    summary,
+    'shop.order_completed cannot be loaded: The permission is missing. The remaining tables are loaded, and the messages of those that cannot are retried.',
+  )
+  assert.match(seen([failing, failing, failing]).summary, /2 other tables cannot be loaded either\./)
+})
+
 test('says that new messages skip a disabled destination and are queued for a paused one', () => {
   const summary = (settings: { enabled: boolean; paused: boolean }, pending: number): string =>
     statusOf({ sourceIds: [], ...settings }, { ...HEALTH, pending }, NOW).summary

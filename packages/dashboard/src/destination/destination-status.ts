@@ -57,6 +57,8 @@ export interface StatusHealth {
   failure: { reason: string; error: string } | null
   /** The most frequent reason why recent attempts failed; null if none failed. */
   mostFrequentFailure: { error: string; attempts: number; responseStart: string | null } | null
+  /** Tables of a warehouse that cannot be loaded. */
+  failingTables?: readonly { table: string; error: string }[]
 }
 
 /** Below this share of successful recent attempts, a destination is degraded. */
@@ -68,7 +70,7 @@ const BEHIND_MS = 3_600_000
 
 export function statusOf(
   { enabled, paused, sourceIds }: StatusSettings,
-  { breaker, success, pending, oldestPendingAt, held: misfit, openSince, failure, mostFrequentFailure }: StatusHealth,
+  { breaker, success, pending, oldestPendingAt, held: misfit, openSince, failure, mostFrequentFailure, failingTables = [] }: StatusHealth,
   nowMs: number,
 ): Status {
   const held = pending > 0 ? 'Pending deliveries are held' : 'No deliveries are pending'
@@ -81,6 +83,7 @@ export function statusOf(
     const cause = failingText({ openSince, failure }, nowMs)
     return status('failing', `${cause} ${breaker === 'probing' ? 'One delivery is being tried.' : 'One delivery is tried at a time.'}`)
   }
+  if (failingTables.length > 0) return status('degraded', failingTablesText(failingTables))
   if (success !== null && success < MIN_SUCCESS) {
     const isFailing = success === 0 && (mostFrequentFailure?.attempts ?? 0) >= MIN_FAILURES
     return status(isFailing ? 'failing' : 'degraded', degradedText(success, mostFrequentFailure))
@@ -96,6 +99,13 @@ export function statusOf(
 export function failingText({ openSince, failure }: Pick<StatusHealth, 'openSince' | 'failure'>, nowMs: number): string {
   const since = openSince === null ? '' : ` for ${duration(Math.max(1_000, Math.floor((nowMs - Date.parse(openSince)) / 1_000) * 1_000))}`
   return failure === null ? `Attempts have failed${since}.` : `${failure.error} Failing${since}.`
+}
+
+/** The tables may fail for different reasons; the one that has failed for the longest time comes first. */
+function failingTablesText(failing: NonNullable<StatusHealth['failingTables']>): string {
+  const [first] = failing
+  const others = failing.length === 1 ? '' : ` ${plural(failing.length - 1, 'other table')} cannot be loaded either.`
+  return `${first?.table} cannot be loaded: ${first?.error}${others} The remaining tables are loaded, and the messages of those that cannot are retried.`
 }
 
 function degradedText(success: number, failure: StatusHealth['mostFrequentFailure']): string {

@@ -99,6 +99,7 @@ const NO_HEALTH_YET: DestinationHealth = {
   oldestPendingAt: null,
   nextAttemptAt: null,
   nextExpiryAt: null,
+  failingTables: [],
   held: null,
 }
 

@@ -365,6 +365,7 @@ function showHealth(call: Call, health: JsonObject): void {
     oldestPendingAt,
     nextAttemptAt,
     nextExpiryAt,
+    failingTables,
     ledger,
     success,
     latencyMs,
@@ -373,6 +374,10 @@ function showHealth(call: Call, health: JsonObject): void {
   showFacts(out, [
     ['failing because', (failure as JsonObject | null)?.['error']],
     ['most frequent failure', frequentText(mostFrequentFailure)],
+    ...((failingTables as JsonObject[] | undefined) ?? []).map(({ table, error, since }): [string, string] => [
+      'cannot be loaded',
+      `${cell(table)} since ${time(since)}: ${cell(error)}`,
+    ]),
     ['circuit breaker', state(call, breaker)],
     ['open since', openSince == null ? undefined : time(openSince)],
     ['in flight', inFlight],

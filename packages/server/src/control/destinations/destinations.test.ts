@@ -338,6 +338,7 @@ test('health combines the state of delivery with the counts of the store', async
     nextExpiryAt: null,
     failure: null,
     mostFrequentFailure: null,
+    failingTables: [],
     ledger: { owed: 0, delivered: 0, pending: 0, failed: 0, expired: 0, cancelled: 0 },
     content: { version: 1, failing: null },
     urls: urls.map((url) => Object.assign({ url }, nothing)),

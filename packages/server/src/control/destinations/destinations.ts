@@ -46,6 +46,7 @@ import { CONTENT_HEALTH, contentHealth } from './content-health.ts'
 import { checkDeadLetter } from './dead-letter-setting.ts'
 import { DESTINATION, DESTINATION_PATCH, NEW_DESTINATION } from './destination-settings.ts'
 import { checkDuplicate, DESTINATION_QUERY } from './duplicates.ts'
+import { FAILING_TABLES, failingTables } from './failing-tables.ts'
 import { definitionToUse, installedDefinition } from './integration-definition.ts'
 import { checkedSettings, patchedSettings } from './patched-settings.ts'
 import { SAMPLE_TYPES, sampleMessage } from './sample-message.ts'
@@ -128,6 +129,7 @@ const STATUS_FIELDS = {
         'Why deliveries are held back although the destination is enabled and not paused: on at least one node, it does not fit the installed version of its integration, for example because an upgrade removed an action. They stay pending, and are sent when it fits again. Null if nothing is held.',
     }),
   ),
+  failingTables: FAILING_TABLES,
   pending: integer({ description: 'The number of pending deliveries.' }),
   oldestPendingAt: nullable(time({ description: 'When the oldest pending delivery was accepted; null if none is pending.' })),
   nextAttemptAt: nullable(time({ description: 'Earliest next attempt across all nodes; null if none is scheduled.' })),
@@ -258,20 +260,22 @@ function allHealthRoute(parts: ControlParts): Route {
     description: 'Destinations that also serve sources outside of your access are left out.',
     access: { role: 'viewer', sources: 'limited' },
     answer: ALL_HEALTH,
-    async handle({ isWhole }) {
+    async handle({ isWhole, sources }) {
       const [rows, waiting] = await Promise.all([store.books.ledger(), store.books.oldestPending()])
       const pending = new Map(rows.map((row) => [row.destinationId, row.pending]))
       const oldest = new Map(waiting.map((each) => [each.destinationId, each]))
       const expires = expiryOf(parts)
-      const known = [...store.configuration().destinations.keys()].filter(isWhole)
-      const data = known.map((destinationId) => {
+      const known = [...store.configuration().destinations.values()].filter(({ id }) => isWhole(id))
+      const data = known.map(async (destination) => {
+        const { id: destinationId } = destination
         const health = delivery.health(destinationId) ?? NO_HEALTH
         const waiting = oldest.get(destinationId)
         const nextExpiryAt = expires(destinationId, waiting?.firstAttemptAtMs ?? null)
-        const status = statusView(clock, health, pending.get(destinationId) ?? 0, waiting?.atMs ?? null)
-        return Object.assign({ destinationId, nextExpiryAt }, status)
+        const owed = pending.get(destinationId) ?? 0
+        const tables = await failingTables(store, destination, owed, sources)
+        return Object.assign({ destinationId, nextExpiryAt, failingTables: tables }, statusView(clock, health, owed, waiting?.atMs ?? null))
       })
-      return { data, next: null }
+      return { data: await Promise.all(data), next: null }
     },
   })
 }
@@ -353,7 +357,7 @@ function healthRoute(parts: ControlParts): Route {
     description: 'Returns the state of the circuit breaker, the backlog, the recent success rate and the latency.',
     answer: HEALTH,
     errors: ['destination_not_found'],
-    async handle({ params, roleOn }) {
+    async handle({ params, roleOn, sources }) {
       const destination = find(parts, params['id'])
       const { id } = destination
       const [rows, oldest] = await Promise.all([store.books.ledger(), store.books.oldestPendingOf(id)])
@@ -362,6 +366,7 @@ function healthRoute(parts: ControlParts): Route {
       return {
         ...statusView(clock, health, ledger.pending, oldest?.atMs ?? null),
         nextExpiryAt: expiryOf(parts)(id, oldest?.firstAttemptAtMs ?? null),
+        failingTables: await failingTables(store, destination, ledger.pending, sources),
         ledger,
         content: await contentHealth(store, destination),
         urls: kindOf(destination)

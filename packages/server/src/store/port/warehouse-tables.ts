@@ -308,9 +308,15 @@ export async function noteTables(documents: DocumentStore, load: NoticedLoad, no
   )
 }
 
-export async function readNotices(documents: Pick<DocumentStore, 'list'>, destinationId: string): Promise<TableNotice[]> {
+export async function readNotices(
+  documents: Pick<DocumentStore, 'list'>,
+  destinationId: string,
+): Promise<(TableNotice & { sourceId: string })[]> {
   const stored = await documents.list(WAREHOUSE_NOTICES, { prefix: `${destinationId} `, order: 'key', limit: MAX_NOTICES })
-  return stored.map(({ doc }) => withoutQuotes(doc as unknown as TableNotice))
+  return stored.map(({ key, doc }) => {
+    const [, sourceId = ''] = key.split(' ')
+    return { ...withoutQuotes(doc as unknown as TableNotice), sourceId }
+  })
 }
 
 /** Removes the error of an engine, which a notice of an earlier version may contain. */
