@@ -8,9 +8,9 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { requestClient } from '../../packages/integrations/src/requests/request-client.ts'
-import { createCertificate } from '../../packages/server/src/delivery/fixtures/certificates.ts'
-import { createAuthority } from './gateway/recording-gateway.ts'
+import { requestClient } from '../../../packages/integrations/src/requests/request-client.ts'
+import { createCertificate } from '../../../packages/server/src/delivery/fixtures/certificates.ts'
+import { createAuthority } from './recording-gateway.ts'
 
 const { authority, folder } = createAuthority()
 rmSync(folder, { recursive: true })
