@@ -1,10 +1,12 @@
-// Whether the request settings or the transformation of a destination fail, and since which version. Computed from the stored failures, so all
-// nodes agree and a restart forgets nothing. Costs nothing for a destination without these settings.
+// What the store knows about the health of a destination, so that all nodes agree and a restart forgets nothing: whether the request settings or the transformation
+// fail, and since which version, from the stored failures; and which tables of a warehouse cannot be loaded, from what loads have noted. Costs nothing for a
+// destination without these settings or tables.
 
 import { isoTime } from '@switchyard/protocol'
-import { integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
-import { contentOf } from '../../destinations/kinds.ts'
-import type { DeliveryRow, Destination, Store } from '../../store/store.ts'
+import { array, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
+import { contentOf, kindOf } from '../../destinations/kinds.ts'
+import { readNotices } from '../../store/port/warehouse-tables.ts'
+import type { DeliveryRow, Destination, SourceScope, Store } from '../../store/store.ts'
 
 const REASONS = ['transformation_failed', 'mapping_failed'] as const
 /** How many versions are searched for the first one that failed. */
@@ -75,4 +77,41 @@ async function newestFailure(
   )
   const rows = pages.flatMap(({ data }) => data)
   return rows.sort((left, right) => (right.atMs ?? 0) - (left.atMs ?? 0))[0]
+}
+
+// ── Tables of a warehouse ──
+
+const MAX_TABLES = 20
+
+export const FAILING_TABLES = array(
+  object({
+    table: string({ description: 'With its schema.' }),
+    error: string({ description: 'A sentence that says why.' }),
+    since: time({ description: 'When the first load failed.' }),
+  }),
+  {
+    description: `The tables of a warehouse that cannot be loaded, at most ${MAX_TABLES}, those that have failed for the longest time first. The other tables are loaded, and the messages of these are retried. Empty if nothing is pending, and for other destinations.`,
+  },
+)
+
+export interface FailingTable {
+  table: string
+  error: string
+  since: number
+}
+
+export async function failingTables(
+  { documents }: Pick<Store, 'documents'>,
+  destination: Destination,
+  pending: number,
+  sources: SourceScope,
+): Promise<FailingTable[]> {
+  // When nothing is pending, no load shows whether the table can be loaded by now.
+  if (kindOf(destination).place !== 'loader' || pending === 0) return []
+  const notices = await readNotices(documents, destination.id)
+  return notices
+    .filter(({ kind, sourceId }) => kind === 'failing' && (sources === 'all' || sources.includes(sourceId)))
+    .sort((one, other) => one.sinceMs - other.sinceMs)
+    .slice(0, MAX_TABLES)
+    .map(({ table, message, sinceMs }) => ({ table: table ?? '', error: message, since: sinceMs }))
 }
