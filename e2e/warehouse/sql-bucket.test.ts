@@ -39,10 +39,10 @@ after(async () => {
   rmSync(temporary, { recursive: true, force: true })
 })
 
-async function ask(query: string, signal?: AbortSignal): Promise<{ status: number; body: Answer }> {
+async function ask(query: string, signal?: AbortSignal, token = service.token): Promise<{ status: number; body: Answer }> {
   const response = await fetch(`${service.url}/api/sql`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${service.token}` },
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
     body: JSON.stringify({ query, destinationId: id }),
     ...(signal === undefined ? {} : { signal }),
   })
@@ -91,6 +91,24 @@ test('a query of a bucket that rejects the key fails with an error that names th
   assert.doesNotMatch(JSON.stringify(refused.body), new RegExp(S3_KEY.secretAccessKey.slice(0, 10)))
   store.refuse = () => undefined
   assert.deepEqual((await ask('select id from tracks')).body.rows, [['m1']])
+})
+
+test('an editor who lacks a source of the lake does not see what the store says, and not where the lake is', async () => {
+  const other = await service.api<{ id: string }>('/sources', { method: 'POST', body: { name: 'Other App' } })
+  await service.api(`/destinations/${id}`, { method: 'PATCH', body: { sourceIds: [service.sourceId, other.id] } })
+  const tokenFor = async (sources: string[]): Promise<string> =>
+    (await service.api<{ token: string }>('/tokens', { method: 'POST', body: { name: 'Editor', role: 'editor', sources } })).token
+  const [limited, whole] = [await tokenFor([service.sourceId]), await tokenFor([service.sourceId, other.id])]
+  store.refuse = (method) => (method === 'GET' ? failure(403, 'InvalidAccessKeyId') : undefined)
+  const refused = await ask('select id from tracks', undefined, limited)
+  assert.deepEqual([refused.status, refused.body.code], [400, 'sql_failed'])
+  assert.equal(
+    refused.body.message,
+    'The warehouse refused the credentials of the destination. Somebody who has access to all sources of the lake can see the details.',
+  )
+  assert.match((await ask('select id from tracks', undefined, whole)).body.message ?? '', /s3:\/\/lake\/main/)
+  store.refuse = () => undefined
+  assert.deepEqual((await ask('select id from tracks', undefined, limited)).body.rows, [['m1']])
 })
 
 test('a query that is cancelled while files are fetched ends, and the next one is answered', async () => {

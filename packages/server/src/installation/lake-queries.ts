@@ -66,8 +66,8 @@ export class StoredLakeQueries implements LakeQueries {
         ...(limit === undefined ? {} : { limits: { rows: limit } }),
       })
     } catch (error) {
-      // Whoever may query the lake may see why it cannot be read.
-      if (error instanceof CopyProblem) throw new ApiError('sql_failed', { message: error.message, line: null, column: null })
+      if (error instanceof CopyProblem)
+        throw new ApiError('sql_failed', { message: error.messageFor(lake, sources), line: null, column: null })
       if (!(error instanceof sql.SqlProblem)) throw error
       const { fault } = error
       // The error that DuckDB gives looks like a mistake in the query.

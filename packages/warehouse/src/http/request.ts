@@ -14,7 +14,7 @@ export interface HttpRequest {
   timeoutMs?: number
   /** How long nothing may come or go. */
   idleMs?: number
-  maxBytes?: number
+  maxBytes?: number | undefined
   signal?: AbortSignal | undefined
 }
 
@@ -27,6 +27,9 @@ export interface HttpAnswer {
 const IDLE_MS = 30_000
 const TIMEOUT_MS = 300_000
 const MAX_BYTES = 256 * 1024 * 1024
+
+/** The response is larger than the caller accepts. Its rest is not read. */
+export class AnswerTooLarge extends WarehouseProblem {}
 
 export class HttpConnections {
   readonly #agents = { 'http:': new HttpAgent({ keepAlive: true }), 'https:': new HttpsAgent({ keepAlive: true }) }
@@ -59,7 +62,7 @@ export class HttpConnections {
         let bytes = 0
         answer.on('data', (part: Buffer) => {
           bytes += part.length
-          if (bytes > maxBytes) answer.destroy(new WarehouseProblem('failed', `${url.host} answered with more than ${maxBytes} bytes.`))
+          if (bytes > maxBytes) answer.destroy(new AnswerTooLarge('failed', `${url.host} answered with more than ${maxBytes} bytes.`))
           else parts.push(part)
         })
         answer.on('error', reject)

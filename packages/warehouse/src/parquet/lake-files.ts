@@ -25,8 +25,11 @@ export interface Listed {
 export interface LakeFiles {
   /** How sentences name it. */
   readonly place: string
-  /** Null if there is no such file. The version is for `replace`. Signals end requests to a bucket. */
-  read(path: string, signal?: AbortSignal): Promise<{ bytes: Uint8Array; version: string } | null>
+  /**
+   * Null if there is no such file. The version is for `replace`. Signals end requests to a bucket, and an object of a bucket that is larger than `maxBytes` is an
+   * error.
+   */
+  read(path: string, signal?: AbortSignal, maxBytes?: number): Promise<{ bytes: Uint8Array; version: string } | null>
   open(path: string, signal?: AbortSignal): Promise<LakeFile | null>
   create(path: string): Promise<NewFile>
   /** Replaces a small file as a whole. False if it is not the version that was read; null stands for a file that does not exist. */

@@ -31,6 +31,8 @@ export interface Manifest {
   removed?: string[]
 }
 
+/** More than 100,000 files. Whoever writes to a bucket writes manifests, and the process has to hold them in memory. */
+export const MAX_MANIFEST_BYTES = 32 * 1024 * 1024
 const ATTEMPTS = 20
 const RETRY = 'retry'
 
@@ -43,7 +45,7 @@ async function readVersion(
   folder: string,
   signal?: AbortSignal,
 ): Promise<{ manifest: Manifest; version: string | null }> {
-  const found = await files.read(manifestPath(folder), signal)
+  const found = await files.read(manifestPath(folder), signal, MAX_MANIFEST_BYTES)
   if (found === null) return { manifest: { files: [] }, version: null }
   try {
     return { manifest: JSON.parse(Buffer.from(found.bytes).toString()) as Manifest, version: found.version }

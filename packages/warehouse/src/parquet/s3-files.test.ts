@@ -8,7 +8,7 @@ import { createWarehouse } from '../engines.ts'
 import { message, TestLoads } from '../fixtures/messages.ts'
 import { failure, S3_KEY, S3Server } from '../fixtures/s3-server.ts'
 import type { ParquetSettings, Progress, Warehouse } from '../warehouse.ts'
-import { readManifest } from './manifest.ts'
+import { MAX_MANIFEST_BYTES, readManifest } from './manifest.ts'
 import { S3Files } from './s3-files.ts'
 import { withReader } from './table-files.ts'
 
@@ -216,4 +216,24 @@ test('a store that is overloaded for a moment is asked again', async () => {
     [],
   )
   assert.ok(refused.size > 0)
+})
+
+test('a manifest that is too large is not read to its end, and the error names it', async () => {
+  const files = new S3Files(settings())
+  const manifest = (bytes: number): void => {
+    const text = Buffer.alloc(bytes, ' ')
+    text.write('{"files":[]}')
+    store.objects.set('some/pre fix/shop/tracks/_manifest.json', { bytes: text, modifiedMs: 0 })
+  }
+  manifest(MAX_MANIFEST_BYTES)
+  assert.deepEqual(await readManifest(files, 'shop/tracks'), { files: [] })
+  manifest(MAX_MANIFEST_BYTES + 1)
+  store.requests.length = 0
+  await assert.rejects(readManifest(files, 'shop/tracks'), (error: Error & { warehouse: { code: string } }) => {
+    assert.equal(error.warehouse.code, 'table_changed')
+    assert.match(error.message, /^s3:\/\/lake\/some\/pre fix\/shop\/tracks\/_manifest\.json is larger than 32 MB\. /)
+    return true
+  })
+  assert.equal(store.requests.length, 1, 'it is not asked for again')
+  await files.close()
 })

@@ -6,7 +6,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import { problemOf, WarehouseProblem } from '../failure.ts'
-import { type HttpAnswer, HttpConnections } from '../http/request.ts'
+import { AnswerTooLarge, type HttpAnswer, HttpConnections } from '../http/request.ts'
 import type { ParquetSettings } from '../warehouse.ts'
 import type { LakeFile, LakeFiles, Listed, NewFile } from './lake-files.ts'
 import { s3Problem } from './s3-failures.ts'
@@ -28,6 +28,7 @@ interface Sent {
   /** In hex, if it is known already. */
   hash?: string
   signal?: AbortSignal | undefined
+  maxBytes?: number | undefined
 }
 
 export class S3Files implements LakeFiles {
@@ -49,8 +50,15 @@ export class S3Files implements LakeFiles {
     this.place = `s3://${bucket}/${this.#prefix}`.replace(/\/$/, '')
   }
 
-  async read(path: string, signal?: AbortSignal): Promise<{ bytes: Uint8Array; version: string } | null> {
-    const answer = await this.#send({ method: 'GET', path, signal })
+  async read(path: string, signal?: AbortSignal, maxBytes?: number): Promise<{ bytes: Uint8Array; version: string } | null> {
+    const answer = await this.#send({ method: 'GET', path, signal, maxBytes }).catch((error: unknown) => {
+      if (maxBytes === undefined || !((error as { cause?: unknown }).cause instanceof AnswerTooLarge)) throw error
+      throw new WarehouseProblem(
+        'table_changed',
+        `${this.place}/${path} is larger than ${Math.floor(maxBytes / 2 ** 20)} MB. If the table has so many files, merge them; otherwise restore the object from a backup, or delete it to start the table anew.`,
+        error,
+      )
+    })
     if (answer.status === 404) return null
     return { bytes: answer.body, version: String(answer.headers.etag) }
   }
@@ -189,7 +197,7 @@ export class S3Files implements LakeFiles {
     }
   }
 
-  async #once({ method, path, query = {}, headers = {}, body = [], hash, signal }: Sent): Promise<HttpAnswer> {
+  async #once({ method, path, query = {}, headers = {}, body = [], hash, signal, maxBytes }: Sent): Promise<HttpAnswer> {
     const url = new URL(this.#bucket)
     if (path !== undefined) url.pathname += `${this.#prefix}${path}`.split('/').map(encodeURIComponent).join('/')
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
@@ -205,7 +213,7 @@ export class S3Files implements LakeFiles {
       region: region ?? 'us-east-1',
     })
     const signed = await signer.sign()
-    return this.#connections.request({ method, url: signed.url, headers: Object.fromEntries(signed.headers), body, signal })
+    return this.#connections.request({ method, url: signed.url, headers: Object.fromEntries(signed.headers), body, signal, maxBytes })
   }
 }
 
