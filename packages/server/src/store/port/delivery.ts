@@ -180,9 +180,9 @@ export interface OrderedClaimRequest {
   /** Claims no more shipments once their total size exceeds this. */
   maxBytes: number
   /**
-   * Keys of which messages are on their way back to the store, so that the lane will give others back at once. The store leaves them out, or gives new ones
-   * in shipments of their own: otherwise they would go back when the last message of their request has ended, and the key might wait for ever for one
-   * request after the other.
+   * Keys of which messages are on their way back to the store, so that the lane will give others back at once. The store leaves them out
+   * as far as it can, and gives new ones only in shipments of their own: otherwise they would go back when the last message of their request has ended,
+   * and the key might wait for ever for one request after the other.
    */
   leaving?: readonly OrderKey[] | undefined
 }

@@ -210,6 +210,32 @@ export function ordering({ store, reopen }: StoreFixture): void {
     assert.deepEqual(names(await claimOrdered(store(), destinationId)), ['a5 b5'], 'the key is free again')
   })
 
+  test('while messages of a key are on their way back, many new ones of the key do not keep others from being claimed', async () => {
+    const { sourceId, destinationId } = await newOrdered(store())
+    await accept(store(), sourceId, of('a1', 'b1'), [destinationId])
+    const [held] = (await claimOrdered(store(), destinationId)).shipments as [ClaimedShipment]
+    const leaving = held.shipment.parts.flatMap(({ keys = [] }) => keys.slice(0, 1))
+    const later = Array.from({ length: 40 }, (_, at) => `a${at + 2}`)
+    for (const name of later) await accept(store(), sourceId, of(name), [destinationId])
+    await accept(store(), sourceId, of('c1', 'a42', 'c2'), [destinationId])
+    await accept(store(), sourceId, of('c3'), [destinationId])
+    const others: string[] = []
+    for (let claims = 0; claims < 10; claims++) {
+      const { shipments } = await claimOrdered(store(), destinationId, { leaving, maxFresh: 8 })
+      const isOwn = (one: ClaimedShipment): boolean => names({ shipments: [one] })[0]?.startsWith('a') ?? false
+      store().delivery.release(shipments.filter(isOwn).map(({ shipment }) => shipment))
+      const taken = shipments.filter((one) => !isOwn(one))
+      others.push(...names({ shipments: taken }))
+      if (taken.length > 0) await settle(store(), taken, 'delivered')
+    }
+    assert.deepEqual(others, ['c1 c2', 'c3'])
+    await settle(store(), [held], (name) => (name === 'b1' ? 'delivered' : 'kept'))
+    store().delivery.release([held.shipment])
+    const { shipments } = await claimOrdered(store(), destinationId)
+    assert.deepEqual(names({ shipments }), ['a1', ...later, 'a42'])
+    await settle(store(), shipments, 'delivered')
+  })
+
   test('everything keeps its place when the store is opened again', async () => {
     const { sourceId, destinationId } = await newOrdered(store())
     await accept(store(), sourceId, of('a1', 'b1'), [destinationId])

@@ -194,7 +194,7 @@ test('a partition stays with its node as long as that holds a shipment that is n
   }
 })
 
-test('a node that delivers all partitions sets apart only the messages that it would give back at once', async () => {
+test('a node that delivers all partitions sets apart only the messages that would have to go back at once', async () => {
   const store = await openAt(database.url)
   try {
     const { sourceId, destinationId } = await newOrdered(store)
@@ -216,13 +216,9 @@ test('a node that delivers all partitions sets apart only the messages that it w
     await send('user0:4', 'user1:4')
     const { shipments } = await claimOrdered(store, destinationId, { leaving })
     const ids = shipments.map((claimed) => messageIdsOf(claimed) as string[])
-    assert.deepEqual(
-      ids.filter((some) => some.some((id) => userOf(id) === 'user0')),
-      [['user0:2'], ['user0:4']],
-    )
-    assert.deepEqual(ids.flat().sort(), [...users.map((user) => `${user}:2`), 'user0:4', 'user1:3', 'user1:4', 'user2:3'].sort())
-    assert.ok(ids.some((some) => some.join() === 'user1:3,user2:3'))
-    for (const user of ['user0', 'user1', 'user2']) {
+    const rest = users.slice(1)
+    assert.deepEqual(ids, [rest.map((user) => `${user}:2`), ['user1:3', 'user2:3'], ['user1:4']], 'theirs wait in the store')
+    for (const user of ['user1', 'user2']) {
       const own = ids.flat().filter((id) => userOf(id) === user)
       assert.deepEqual(own, [...own].sort(), 'in the order of acceptance')
     }

@@ -42,8 +42,11 @@ interface Found {
   nextHeadAtMs: number | null
 }
 
-/** `barrier`: the place of the first one that is not divided, if this node does not own all partitions. What comes after it is left out. */
-type Divided = Fresh & { barrier?: number }
+/**
+ * `barrier`: the place of the first one that is not divided, if this node does not own all partitions. What comes after it is left out.
+ * `most`: how many were read, at most one more. `skipped`: those that have only messages that the lane would give back at once.
+ */
+type Divided = Fresh & { barrier?: number; most: number; skipped: ReadonlySet<OrderedRow> }
 
 interface PartRow {
   part: number
@@ -92,6 +95,8 @@ const MAX_ASKED = 1_000
 /** Of so many rows, the size of the next ones can be estimated. A claim reads so many times what fits by this estimate, but at least so many. */
 const ENOUGH_ROWS = 16
 const READ_AHEAD = 1.5
+/** A claim reads at most so many to find some behind those that it skips. */
+const MOST_SKIPPED = 4_096
 
 const CLAIM = {
   name: 'order-claim',
@@ -301,18 +306,24 @@ export class OrderedClaiming {
     destination: string,
     parts: number[],
     most: number,
-    { rows, cut, barrier }: Divided,
+    { rows, cut, barrier, most: read, skipped }: Divided,
     isKeyed: boolean,
     taking: Taking,
   ): Promise<Map<number, number>> {
     // What was not read comes after what was: of a partition that had its share, after its own, and otherwise after all.
-    const unread = barrier ?? (rows.length > most ? (rows.at(-1) as OrderedRow).ord : NO_FRONTIER)
+    const unread = barrier ?? (rows.length > read ? (rows.at(-1) as OrderedRow).ord : NO_FRONTIER)
     const frontiers = new Map(parts.map((part) => [part, Math.min(unread, cut.get(part) ?? NO_FRONTIER)]))
-    const found = rows.slice(0, most)
+    const found = rows
+      .slice(0, read)
+      .filter((row) => !skipped.has(row))
+      .slice(0, most)
+    const considered = new Set(found)
     const left = isKeyed ? await moveWaiting(ask, this.#context.ids, destination, found) : new Map(found.map((row) => [row.id, row]))
     for (const row of rows) {
+      // What waits of their keys is not taken either.
+      if (skipped.has(row)) continue
       const kept = left.get(row.id)
-      const isReached = found.includes(row) && (kept === undefined || taking.take(kept))
+      const isReached = considered.has(row) && (kept === undefined || taking.take(kept))
       if (isReached) continue
       for (const part of isUndivided(row) ? parts : [row.part]) frontiers.set(part, Math.min(frontiers.get(part) ?? NO_FRONTIER, row.ord))
     }
@@ -320,8 +331,8 @@ export class OrderedClaiming {
   }
 
   /**
-   * New shipments that this node may claim. Messages of keys that are `leaving` are in shipments of their own: otherwise these messages would wait for the
-   * others of their shipment before they are back, and their keys for ever if each such time another request comes.
+   * New shipments that this node may claim. Messages of keys that are `leaving` are in shipments of their own, and skipped until those before them are
+   * back. Otherwise they would take the room of others in each claim, and wait for the others of their shipment before they are back themselves.
    */
   async #readDivided(
     ask: Ask,
@@ -333,35 +344,53 @@ export class OrderedClaiming {
   ): Promise<Divided> {
     const { ids } = this.#context
     const ownsAll = parts.length === PARTITIONS
+    let limit = most
     const read = async (): Promise<Divided> => {
-      const { rows, cut } = await readFresh(ask, destination, parts, most)
+      const { rows, cut } = await readFresh(ask, destination, parts, limit)
       const at = ownsAll ? -1 : rows.findIndex(isUndivided)
-      return at === -1 ? { rows, cut } : { rows: rows.slice(0, at), cut, barrier: (rows[at] as OrderedRow).ord }
+      const found = { cut, most: limit, skipped: new Set<OrderedRow>() }
+      return at === -1 ? { rows, ...found } : { rows: rows.slice(0, at), ...found, barrier: (rows[at] as OrderedRow).ord }
     }
-    let found: Divided = await readFresh(ask, destination, parts, most)
-    const undivided = ownsAll ? [] : found.rows.filter(isUndivided)
-    if (undivided.length > 0) {
-      await divide(ask, ids, destination, undivided)
-      found = await read()
-    }
-    if (leaving.length === 0) return found
-    let apart = new Set(leaving)
-    let mixed = found.rows.filter((row) => isMixed(row, apart))
-    if (isKeyed && mixed.length > 0) {
+    for (;;) {
+      const { rows, cut } = await readFresh(ask, destination, parts, limit)
+      let found: Divided = { rows, cut, most: limit, skipped: new Set() }
+      const undivided = ownsAll ? [] : rows.filter(isUndivided)
+      if (undivided.length > 0) {
+        await divide(ask, ids, destination, undivided)
+        found = await read()
+      }
+      if (leaving.length === 0) return found
       // Messages of keys that are not free are moved behind those that wait.
-      apart = new Set(await freeOf(ask, destination, leaving))
-      mixed = mixed.filter((row) => isMixed(row, apart))
+      const apart = new Set(isKeyed ? await freeOf(ask, destination, leaving) : leaving)
+      const mixed = found.rows.filter((row) => isMixed(row, apart))
+      if (mixed.length > 0) {
+        await setApart(ask, ids, destination, mixed, apart)
+        found = await read()
+      }
+      const skipped = new Set(found.rows.filter((row) => isOnlyOf(row, apart)))
+      const isEnough = found.rows.length <= limit || (found.rows.length - skipped.size) * 2 > most
+      if (isEnough) return { ...found, skipped }
+      // If there are only such messages, the lane gives them back, and asks again later.
+      if (limit >= MOST_SKIPPED) return skipped.size < found.rows.length ? { ...found, skipped } : found
+      limit = Math.min(limit * 4, MOST_SKIPPED)
     }
-    if (mixed.length === 0) return found
-    await setApart(ask, ids, destination, mixed, apart)
-    return await read()
   }
 }
 
 /** Whether a shipment has messages of these keys, and others. */
 function isMixed({ parts }: OrderedRow, keys: ReadonlySet<OrderKey>): boolean {
-  const own = (JSON.parse(parts) as StoredPart<string>[]).flatMap(([, , , some = []]) => some)
+  const own = storedKeys(parts)
   return own.some((key) => keys.has(key)) && !own.every((key) => keys.has(key))
+}
+
+/** Whether a shipment has only messages of these keys. */
+function isOnlyOf({ parts }: OrderedRow, keys: ReadonlySet<OrderKey>): boolean {
+  const own = storedKeys(parts)
+  return own.length > 0 && own.every((key) => keys.has(key))
+}
+
+function storedKeys(parts: string): OrderKey[] {
+  return (JSON.parse(parts) as StoredPart<string>[]).flatMap(([, , , keys = []]) => keys)
 }
 
 async function freeOf(ask: Ask, destination: string, keys: readonly OrderKey[]): Promise<OrderKey[]> {
