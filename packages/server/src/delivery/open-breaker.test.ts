@@ -216,3 +216,30 @@ test('retrying now sends everything as soon as the receiver works, also what wou
   assert.equal(rig.delivery.retryNow('dst_none'), false)
   await rig.stop()
 })
+
+test('an ordered destination recovers although all heads have expired, and only messages behind them are left', async (t) => {
+  const rig = await startRig(t)
+  const receiver = await rig.receiver()
+  receiver.answer = () => 500
+  const destination = await rig.destination('ordered', {
+    urls: [receiver.url],
+    retryWindowMs: 10 * MINUTE_MS,
+    order: { by: 'user', onFailure: 'skip', maxWaiting: 10_000 },
+  })
+  await rig.until(() => rig.claims.length === 1)
+  const users = Array.from({ length: FAILURES_TO_OPEN - 1 }, (_, at) => `user ${at}`)
+  for (let nth = 0; nth < 2; nth++) {
+    for (const userId of users) await rig.accept([destination], 1, { userId })
+    await rig.until(() => rig.attempts.length >= users.length)
+    await rig.untilStoreAnswered()
+    await rig.untilIdle()
+  }
+  await rig.accept([destination], 1, { userId: 'the last one' })
+  await rig.until(() => rig.breakers.length === 1)
+  await advanceUntil(rig, 10_000, async () => (await rig.ledger(destination)).expired === FAILURES_TO_OPEN)
+  assert.equal((await rig.ledger(destination)).pending, users.length)
+  receiver.answer = () => 200
+  await advanceUntil(rig, 10_000, () => rig.delivery.health(destination.id)?.breaker === 'closed')
+  await rig.untilLedger(destination, { delivered: users.length })
+  await rig.stop()
+})

@@ -45,14 +45,17 @@ function setUpWith(settings: Parameters<typeof webhookOf>[0], ...shipments: Clai
   let leavesSome = false
   const store = {
     orderedUntilMs: () => Number.POSITIVE_INFINITY,
-    async claimOrdered({ leaving = [] }: OrderedClaimRequest) {
+    async claimOrdered({ leaving = [], maxWaiting }: OrderedClaimRequest) {
       claims++
-      const found = [...stored.values()].flatMap((one) => divided(one, new Set(leaving)))
+      const isLeft = ({ shipment: { order } }: ClaimedShipment): boolean => order?.row === 'waiting' && maxWaiting === 0
+      const left = [...stored.values()].filter(isLeft)
+      const found = [...stored.values()].filter((one) => !isLeft(one)).flatMap((one) => divided(one, new Set(leaving)))
       const claimed = found.sort((a, b) => Number(a.shipment.order?.ord) - Number(b.shipment.order?.ord))
       for (const one of claimed) taken.set(one.shipment.id, one)
       stored.clear()
+      for (const one of left) stored.set(one.shipment.id, one)
       await answer
-      return { shipments: claimed, more: leavesSome, nextHeadAtMs: null }
+      return { shipments: claimed, more: leavesSome || left.length > 0, nextHeadAtMs: null }
     },
     settle: () => new Promise<void>((resolve) => recorded.push(resolve)),
     release: (released: readonly Shipment[]) => {
@@ -90,11 +93,11 @@ function setUpWith(settings: Parameters<typeof webhookOf>[0], ...shipments: Clai
       ordered.announce()
     },
     /** Claims as often as the lane would, but no more than ten times. Returns how often it claimed. */
-    async claim() {
+    async claim(probe = false) {
       const before = claims
       for (let nth = 0, last = -1; nth < 10 && last !== claims; nth++) {
         last = claims
-        ordered.claimIfNeeded(clock.scheduleMs(), false)
+        ordered.claimIfNeeded(clock.scheduleMs(), probe)
         await settled()
       }
       return claims - before
@@ -264,4 +267,17 @@ test('messages that wait for others to form a batch are no backlog', async () =>
   lane.accept(orderedOf(1, 6, [0], [1]))
   assert.equal(await lane.claim(), 0)
   assert.deepEqual([lane.ordered.hasMore, lane.ordered.hasBacklog], [true, false])
+})
+
+test('a message that waited is the probe if the store has no head and no new message', async () => {
+  const first = orderedOf(1, 6, [0], [1])
+  const second = orderedOf(2, 7, [0], [2])
+  const lane = setUp(
+    ...[first, second].map((one) => ({
+      ...one,
+      shipment: { ...one.shipment, order: { row: 'waiting' as const, ord: one.shipment.order?.ord ?? 0, key: 1 } },
+    })),
+  )
+  assert.equal(await lane.claim(true), 1)
+  assert.ok(lane.ordered.next() !== undefined)
 })
