@@ -1,6 +1,6 @@
 // What running an action costs in addition to the library's own work: CPU time per message of the runner, and of `onEvent` of the library with the
 // same settings, mapping and message, in one process. The rounds of both take turns, and the median is printed, so that other load on the machine
-// affects both alike. Connections to any host go, over TLS, to a server in another process. Run: npm run bench:runner
+// affects both alike. All connections go to a TLS server in another process. Run: npm run bench:runner
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

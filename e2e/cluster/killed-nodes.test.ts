@@ -29,7 +29,7 @@ test('repeated kill -9 of one of three nodes: nothing is lost, and others take o
   t.diagnostic(`another node delivered what the killed node held after ${(resumedMs / 1_000).toFixed(1)} s`)
   await cluster.node(1).start()
   faults.push({ fromMs: killedMs, toMs: performance.now() })
-  // Before the next kill: a node that is killed before it has recorded a delivery leaves it to be sent again.
+  // Before the next kill: if a node is killed before it has recorded a delivery, the delivery is sent again.
   await isRecorded(cluster, held)
 
   // Nodes that are restarted at once.

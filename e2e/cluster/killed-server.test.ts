@@ -31,7 +31,7 @@ test('kill -9 of PostgreSQL: 503 with Retry-After meanwhile, and the nodes recov
     await cluster.server.run()
   }
   await load.traffic.more(enough(300))
-  // One node accepts messages before the others do.
+  // One node may accept messages before the others are ready.
   await areReady(cluster)
   await using held = await holdMessage(cluster, cluster.node(2).url, 'through the outage')
 

@@ -93,7 +93,7 @@ test('a query of a bucket that rejects the key fails with an error that names th
   assert.deepEqual((await ask('select id from tracks')).body.rows, [['m1']])
 })
 
-test('an editor who lacks a source of the lake does not see what the store says, and not where the lake is', async () => {
+test('an editor without access to all sources of the lake sees neither the error of the store nor the address of the lake', async () => {
   const other = await service.api<{ id: string }>('/sources', { method: 'POST', body: { name: 'Other App' } })
   await service.api(`/destinations/${id}`, { method: 'PATCH', body: { sourceIds: [service.sourceId, other.id] } })
   const tokenFor = async (sources: string[]): Promise<string> =>

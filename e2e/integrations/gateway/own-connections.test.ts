@@ -44,7 +44,7 @@ async function startTool(t: TestContext, host: string) {
 
 const client = requestClient({}, { signal: new AbortController().signal }, () => assert.fail('the library was asked'))
 
-test('requests to an address and to a name share a connection each, and a new one resumes the session', async (t) => {
+test('requests to the same address or name share a connection, and a new connection resumes the TLS session', async (t) => {
   for (const [host, name] of [
     ['127.0.0.1', false],
     ['localhost', 'localhost'],

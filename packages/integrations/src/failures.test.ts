@@ -235,7 +235,8 @@ test('a run that ignores the deadline ends at the deadline, and what it does lat
 test('the deadline ends an answer that never ends', async (t) => {
   const abort = new AbortController()
   const onAnswer = (): unknown => setImmediate(() => abort.abort())
-  // Node.js publishes it when the headers of an answer are there, to a request that it makes: one whose headers are recorded.
+  // Node.js publishes this when the headers of an answer have arrived, but only for requests that it makes itself. The first request is one,
+  // because its headers are recorded.
   subscribe('http.client.response.finish', onAnswer)
   t.after(() => unsubscribe('http.client.response.finish', onAnswer))
   const { url } = await startTool(t, (response) => response.writeHead(200, { 'content-length': '100' }).write('the start'))

@@ -67,7 +67,7 @@ test('a warehouse with a table that cannot be loaded is degraded, and the table 
   assert.equal(name, 'degraded')
   assert.equal(
     summary,
-    'shop.order_completed cannot be loaded: The permission is missing. The remaining tables are loaded, and the messages of those that cannot are retried.',
+    'shop.order_completed cannot be loaded: The permission is missing. All remaining tables are loaded. Messages of tables that cannot be loaded are retried.',
   )
   assert.match(seen([failing, failing, failing]).summary, /2 other tables cannot be loaded either\./)
 })

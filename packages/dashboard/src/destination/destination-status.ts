@@ -105,7 +105,7 @@ export function failingText({ openSince, failure }: Pick<StatusHealth, 'openSinc
 function failingTablesText(failing: NonNullable<StatusHealth['failingTables']>): string {
   const [first] = failing
   const others = failing.length === 1 ? '' : ` ${plural(failing.length - 1, 'other table')} cannot be loaded either.`
-  return `${first?.table} cannot be loaded: ${first?.error}${others} The remaining tables are loaded, and the messages of those that cannot are retried.`
+  return `${first?.table} cannot be loaded: ${first?.error}${others} All remaining tables are loaded. Messages of tables that cannot be loaded are retried.`
 }
 
 function degradedText(success: number, failure: StatusHealth['mostFrequentFailure']): string {

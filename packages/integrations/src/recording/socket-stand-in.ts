@@ -1,4 +1,4 @@
-// Stands for the socket of a request: a stream with the methods of a socket that HTTP clients call.
+// Replaces the socket of a request: a stream with the methods of a socket that HTTP clients call.
 
 import { Duplex } from 'node:stream'
 

@@ -1,6 +1,6 @@
-// The connections of our own request client. One whose answer was read to its end is kept for the next request, as long as the agent of Node.js would
-// keep it. All others are closed. Each is dialled with net.connect or tls.connect, so the address guard, the watch over dials and the
-// certificates of the host apply.
+// The connections of our own request client. A connection whose answer was read to its end is kept for the next request, as long as the agent of
+// Node.js would keep it. All others are closed. Each is dialled with net.connect or tls.connect, so the address guard, dial-watch.ts and the
+// certificate authorities of the host apply.
 
 import { isIP, connect as netConnect, type Socket } from 'node:net'
 import { connect as tlsConnect } from 'node:tls'
@@ -15,11 +15,11 @@ export interface ConnectionUser {
   failed: (error: Error) => void
 }
 
-/** As the default agent of Node.js. */
+/** The same as in the default agent of Node.js. */
 const IDLE_MS = 5_000
 const KEEP_ALIVE_MS = 1_000
 const MAX_IDLE_PER_ORIGIN = 256
-/** Less than a tool announces, because a request takes time to arrive. */
+/** A connection is kept this much shorter than a tool announces, because a request takes time to arrive. */
 const MARGIN_MS = 1_000
 const CHECK_MS = 1_000
 const MAX_SESSIONS = 100
@@ -54,7 +54,7 @@ export class Connection {
     this.#socket = socket
     socket.setNoDelay(true)
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
-    // Nobody has asked for what arrives without a request.
+    // Bytes that arrive without a request are not expected, so the connection is not used again.
     socket.on('data', (bytes: Buffer) => (this.#user === null ? this.close() : this.#user.received(bytes)))
     socket.on('end', () => this.#ended())
     socket.on('close', (hadError) => {
@@ -77,7 +77,7 @@ export class Connection {
     socket.uncork()
   }
 
-  /** Somebody else reads the rest of the answer. */
+  /** From now on, another user gets the rest of the answer. */
   pass(user: ConnectionUser): void {
     this.#user = user
   }
@@ -97,14 +97,14 @@ export class Connection {
     this.#user = null
     const idleMs = idleMsOf(headers)
     if (idleMs <= 0) this.close()
-    // Node.js may report later that the request was written than that the answer is here.
+    // Node.js may deliver the answer before it reports that the request was written.
     else if (this.#socket.writableLength > 0) setImmediate(() => this.#keep(idleMs))
     else this.#keep(idleMs)
   }
 
   #keep(idleMs: number): void {
     const kept = idle.get(this.#origin) ?? []
-    // If the answer came before the whole request was sent, the rest of it would precede the next request.
+    // If the answer came before the whole request was sent, the rest of the request would be sent before the next one.
     if (this.#socket.writableLength > 0 || kept.length >= MAX_IDLE_PER_ORIGIN) return this.close()
     this.#idleUntil = performance.now() + idleMs
     this.#socket.unref()
@@ -118,7 +118,7 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  /** After `end`, `close` has nothing to add. */
+  /** Called for `end` and `close`. The user is told only once. */
   #ended(): void {
     const user = this.#user
     this.#user = null
@@ -133,7 +133,7 @@ function open({ origin, protocol, hostname, port }: RequestTarget): Socket {
   return tlsConnect({
     host: hostname,
     port: Number(port ?? 443),
-    // An address is not a server name.
+    // An IP address must not be sent as a server name.
     servername: isIP(hostname) === 0 ? hostname : '',
     ALPNProtocols: ['http/1.1'],
     ...(session !== undefined && { session }),

@@ -33,7 +33,7 @@ export const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** `onRequest` is called before anything is sent. `connection`: sends over it, instead of one of the default agent. */
+/** `onRequest` is called before anything is sent. `connection` is used instead of one of the default agent. */
 export function sentByNode(
   { target, method, headers, body, signal, timeoutMs }: Outgoing,
   onRequest: (request: http.ClientRequest) => void = () => {},

@@ -1,6 +1,6 @@
-// One request over a connection of our own, which takes much less CPU time than the client of Node.js. Its bytes are the same. If the answer is
-// not a plain one (plain-answer.ts), or does not come, Node.js reads what was received and what follows, as if it had made the request. So
-// what a broken or hostile answer means is decided in one place, and its connection is never used again.
+// Sends one request over a connection of our own, to save the CPU time of the client of Node.js. The same bytes are sent. If the answer is not a
+// plain one (plain-answer.ts), or ends early, Node.js reads the bytes that were received and those that follow, as if it had made the request.
+// So only Node.js decides what a malformed or hostile answer means, and its connection is never used again.
 
 import type { ClientRequest } from 'node:http'
 import { addAnswer } from '../recording/answer-text.ts'
@@ -32,7 +32,7 @@ export function sentByUs(outgoing: Outgoing): Promise<Answer> | null {
 
 const PATH = /^[\x21-\x7e]+$/
 
-/** As Node.js writes it. Null if that is not certain. */
+/** The head of the request as Node.js would write it. Null if that is not certain. */
 function headOf({ target, method, headers, body }: Outgoing): string | null {
   const length = headers['content-length'] ?? headers['Content-Length']
   const isBodyless = body === null && (method === 'GET' || method === 'DELETE') && length === undefined
@@ -134,7 +134,7 @@ class OwnRequest implements ConnectionUser {
     this.#outgoing.signal.removeEventListener('abort', this.#abort)
   }
 
-  /** Has Node.js read the answer from its start. */
+  /** Lets Node.js read the answer from its start. */
   #replay(isOver: boolean): void {
     this.#settle()
     const connection = this.#connection
@@ -155,7 +155,7 @@ class OwnRequest implements ConnectionUser {
       watch(request, record, context)
     }
     const timeoutMs = this.#answer.head === null && this.#timer !== undefined ? Math.max(0, this.#timeoutAtMs - performance.now()) : null
-    // Outside of the run, in which the recorder would record it once more.
+    // Outside of the run, because the recorder would record the request a second time.
     this.#resolve(runs.exit(() => sentByNode({ ...this.#outgoing, timeoutMs }, onRequest, socket)))
     for (const bytes of this.#received) socket.push(bytes)
     if (isOver) socket.push(null)
@@ -163,7 +163,7 @@ class OwnRequest implements ConnectionUser {
       connection.pass({
         received: (bytes) => socket.push(bytes),
         ended: () => socket.push(null),
-        // After what was received before.
+        // After the bytes that were received before.
         failed: (error) => setImmediate(() => socket.destroy(error)),
       })
   }

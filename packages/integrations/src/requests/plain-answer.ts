@@ -1,7 +1,7 @@
-// Reads an answer of HTTP/1.1 as nearly all tools send it: a status, headers, and a body whose length is given or that comes in plain chunks. Everything
-// else is unusual: what is not HTTP/1.1, interim answers, a body that the end of the connection ends, more than one length, chunk extensions, trailers,
-// folded headers, line breaks of one character, bytes after the answer. Node.js then has to read the same bytes (node-request.ts), so that
-// what they mean, or which error they are, is not decided here.
+// Reads an HTTP/1.1 answer as tools usually send it: a status, headers, and a body that has a content-length or comes in plain chunks. Everything
+// else is unusual: other versions of HTTP, interim answers, a body that ends with the connection, more than one length, chunk extensions,
+// trailers, folded headers, line breaks without CR or LF, bytes after the answer. Node.js then reads the same bytes (node-request.ts) and
+// decides what they mean, or which error they cause.
 
 import { INVALID_VALUE } from './request-headers.ts'
 
@@ -14,26 +14,26 @@ export interface AnswerHead {
 
 type State = 'incomplete' | 'complete' | 'unusual'
 
-/** Node.js refuses 16 KB. */
+/** The limit of Node.js is 16 KB. */
 const MAX_HEAD_BYTES = 15 * 1024
 /** A head that comes in more pieces would be copied too often. */
 const MAX_HEAD_PIECES = 32
 const MAX_HEADERS = 200
-/** Node.js reads longer answers too: not all of their bytes have to be in memory twice. */
+/** Node.js reads longer answers, so that few of their bytes have to be kept in case it must read them again. */
 const MAX_BODY_BYTES = 1024 * 1024
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 const START = 'HTTP/1.1 '
 const STATUS_LINE = /^HTTP\/1\.1 ([2-5]\d\d) (\S.*|)$/
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const LENGTH = /^\d{1,10}$/
-/** Of these, Node.js takes the first. */
+/** If one of these headers is repeated, Node.js uses the first value. */
 const FIRST_COUNTS = new Set(
   [
     ['age', 'authorization', 'content-type', 'etag', 'expires', 'from', 'host', 'if-modified-since', 'if-unmodified-since'],
     ['last-modified', 'location', 'max-forwards', 'proxy-authorization', 'referer', 'retry-after', 'server', 'user-agent'],
   ].flat(),
 )
-/** More than one of these, or one that is for a proxy, may mean something else to each reader. */
+/** If one of these headers is repeated, readers may disagree about its meaning. */
 const ONCE = new Set(['content-length', 'transfer-encoding', 'proxy-connection'])
 
 export class PlainAnswer {
@@ -50,7 +50,7 @@ export class PlainAnswer {
     return this.#chunks !== null
   }
 
-  /** Not to be called again after another state than `incomplete`. */
+  /** Must not be called again after it has returned another state than `incomplete`. */
   read(bytes: Buffer): State {
     if (this.head !== null) return this.#readBody(bytes)
     const all = this.#start === null ? bytes : Buffer.concat([this.#start, bytes])
@@ -123,7 +123,7 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09
 }
 
-/** As Node.js combines headers with the same name. False if they are not certain to mean the same to everyone. */
+/** As Node.js combines headers with the same name. False if readers may disagree about their meaning. */
 function addHeader(headers: AnswerHead['headers'], name: string, value: string): boolean {
   const before = headers[name]
   if (name === 'set-cookie') headers[name] = [...((before as string[] | undefined) ?? []), value]
@@ -139,7 +139,7 @@ const SIZE = /^[0-9A-Fa-f]{1,6}\r$/
 class Chunks {
   readonly #body: Buffer[]
   #total = 0
-  /** Of the chunk that is read: how many bytes are to come. */
+  /** How many bytes of the current chunk are to come. */
   #left = 0
   /** The start of a line. */
   #line = ''

@@ -9,7 +9,7 @@ export interface RequestTarget {
   hostname: string
   port: string | null
   path: string
-  /** As in a URL, and the names by which connections are kept. */
+  /** As in a URL. Kept connections are found by their origin. */
   origin: string
 }
 

@@ -260,7 +260,7 @@ export class Alerts {
     const open = current.sort((a, b) => b.openedAtMs - a.openedAtMs || (a.id < b.id ? -1 : 1)).slice(from)
     if (open.length > page.limit) return { data: open.slice(0, page.limit), next: `open ${from + page.limit}` }
     const room = page.limit - open.length
-    // One that was among the current ones may have moved to the past since they were read.
+    // An incident may have moved to the past since the current ones were read.
     const listed = new Set(open.map(({ id }) => id))
     const rest = await this.#incidents.past((each) => !listed.has(each.id) && isWanted(each), { limit: Math.max(1, room), cursor: null })
     if (room === 0) return { data: open, next: rest.data.length === 0 ? null : `open ${from + open.length}` }

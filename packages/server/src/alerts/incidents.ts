@@ -194,7 +194,7 @@ export class Incidents {
     return this.#change(incident, { closingToldAtMs: toldAtMs }, true)
   }
 
-  /** An incident moves from the current ones to the past while this reads, never back, so the current ones are read first. */
+  /** An incident may move from the current ones to the past between the two reads, but never back. So the current ones are read first. */
   async one(id: string): Promise<Incident | undefined> {
     for (const incident of (await this.current()).values()) if (incident.id === id) return incident
     const past = /^[\w-]{1,100}$/.test(id) ? await this.#documents.get(KIND, PAST + id) : undefined

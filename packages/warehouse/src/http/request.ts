@@ -28,7 +28,7 @@ const IDLE_MS = 30_000
 const TIMEOUT_MS = 300_000
 const MAX_BYTES = 256 * 1024 * 1024
 
-/** The response is larger than the caller accepts. Its rest is not read. */
+/** The response is larger than the caller accepts. The rest of it is not read. */
 export class AnswerTooLarge extends WarehouseProblem {}
 
 export class HttpConnections {

@@ -26,8 +26,8 @@ export interface LakeFiles {
   /** How sentences name it. */
   readonly place: string
   /**
-   * Null if there is no such file. The version is for `replace`. Signals end requests to a bucket, and an object of a bucket that is larger than `maxBytes` is an
-   * error.
+   * Null if there is no such file. The version is for `replace`. Signals end requests to a bucket. It is an error if an object of a bucket is larger
+   * than `maxBytes`.
    */
   read(path: string, signal?: AbortSignal, maxBytes?: number): Promise<{ bytes: Uint8Array; version: string } | null>
   open(path: string, signal?: AbortSignal): Promise<LakeFile | null>

@@ -31,7 +31,7 @@ export interface Manifest {
   removed?: string[]
 }
 
-/** More than 100,000 files. Whoever writes to a bucket writes manifests, and the process has to hold them in memory. */
+/** Enough for more than 100,000 files. Anyone who can write to a bucket can write manifests, and the process holds them in memory. */
 export const MAX_MANIFEST_BYTES = 32 * 1024 * 1024
 const ATTEMPTS = 20
 const RETRY = 'retry'

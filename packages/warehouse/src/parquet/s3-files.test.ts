@@ -234,6 +234,6 @@ test('a manifest that is too large is not read to its end, and the error names i
     assert.match(error.message, /^s3:\/\/lake\/some\/pre fix\/shop\/tracks\/_manifest\.json is larger than 32 MB\. /)
     return true
   })
-  assert.equal(store.requests.length, 1, 'it is not asked for again')
+  assert.equal(store.requests.length, 1, 'it is not requested again')
   await files.close()
 })

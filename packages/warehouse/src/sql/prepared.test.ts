@@ -1,4 +1,4 @@
-// The process for the next query has the views of the last one: that changes how long the next query takes, and nothing else.
+// The process for the next query has the views of the last one. This must change how long the next query takes, and nothing else.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -67,7 +67,7 @@ test('after a mistake, the same views are prepared again, and a query that is ca
   assert.deepEqual((await lake.run(ORDERS)).rows, [[4]])
 })
 
-test('what was prepared for one caller is not there for a caller who may see less, or who queries another lake', async (t) => {
+test('what was prepared for one caller is not visible to a caller who may see less, or who queries another lake', async (t) => {
   const own = new SqlLake()
   t.after(() => own.close())
   await own.fill()

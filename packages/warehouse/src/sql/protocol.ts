@@ -55,7 +55,7 @@ export interface Preparation {
 }
 
 export type ToProcess =
-  /** Only ever the first message. */
+  /** Sent only as the first message. */
   | { kind: 'prepare'; preparation: Preparation }
   | { kind: 'query'; query: string; tables: TableName[]; limits: SqlLimits }
   /** The answer to `wanted`. */
@@ -63,7 +63,7 @@ export type ToProcess =
 
 export type FromProcess =
   | { kind: 'ready' }
-  /** The views of a `prepare` are there. */
+  /** The views of a `prepare` were created. */
   | { kind: 'prepared' }
   | { kind: 'wanted'; tables: TableName[] }
   | { kind: 'answer'; answer: Omit<SqlAnswer, 'warnings'> }

@@ -267,9 +267,9 @@ function problem(code: SqlFault['code'], message: string): SqlProblem {
 
 /** A process for one query. */
 class QueryProcess {
-  /** What this one has been told to prepare. */
+  /** What this process has been told to prepare. */
   readonly prepared: Prepared | null
-  /** It has done so. */
+  /** Whether it has prepared that. */
   isPrepared = false
   readonly #child: ChildProcess
   readonly #messages: Exclude<FromProcess, { kind: 'prepared' }>[] = []

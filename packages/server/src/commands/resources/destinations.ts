@@ -375,7 +375,7 @@ function showHealth(call: Call, health: JsonObject): void {
     ['failing because', (failure as JsonObject | null)?.['error']],
     ['most frequent failure', frequentText(mostFrequentFailure)],
     ...((failingTables as JsonObject[] | undefined) ?? []).map(({ table, error, since }): [string, string] => [
-      'cannot be loaded',
+      'failing table',
       `${cell(table)} since ${time(since)}: ${cell(error)}`,
     ]),
     ['circuit breaker', state(call, breaker)],

@@ -1,6 +1,6 @@
-// What the store knows about the health of a destination, so that all nodes agree and a restart forgets nothing: whether the request settings or the transformation
-// fail, and since which version, from the stored failures; and which tables of a warehouse cannot be loaded, from what loads have noted. Costs nothing for a
-// destination without these settings or tables.
+// What the store knows about the health of a destination. All nodes agree about it, and it survives restarts. The stored failures show whether the
+// request settings or the transformation fail, and since which version. The notices of loads show which tables of a warehouse cannot be loaded.
+// Costs nothing for a destination without these settings or tables.
 
 import { isoTime } from '@switchyard/protocol'
 import { array, integer, nullable, object, oneOf, string, time } from '../../api/schema.ts'
@@ -85,12 +85,12 @@ const MAX_TABLES = 20
 
 export const FAILING_TABLES = array(
   object({
-    table: string({ description: 'With its schema.' }),
-    error: string({ description: 'A sentence that says why.' }),
+    table: string({ description: 'The schema and name of the table, for example `shop.order_completed`.' }),
+    error: string({ description: 'A sentence that says why the table cannot be loaded.' }),
     since: time({ description: 'When the first load failed.' }),
   }),
   {
-    description: `The tables of a warehouse that cannot be loaded, at most ${MAX_TABLES}, those that have failed for the longest time first. The other tables are loaded, and the messages of these are retried. Empty if nothing is pending, and for other destinations.`,
+    description: `The tables of a warehouse that cannot be loaded, at most ${MAX_TABLES}, starting with those that have failed for the longest time. Messages of these tables are retried, and all other tables are loaded. Empty if nothing is pending, and for destinations that are not warehouses.`,
   },
 )
 

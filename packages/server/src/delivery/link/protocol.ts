@@ -60,7 +60,7 @@ export interface Start {
   isPreview: boolean
   /** Ends as `aborted` if it was not started at this time of the machine's monotonic clock (timing/monotonic.ts); null for no limit. */
   notAfterMs: number | null
-  /** It could not be started in its turn. So it comes before the units that wait, except others that are late. */
+  /** Messages that came after it were started earlier. So it starts before all waiting units that are not late. */
   isLate: boolean
   /** The messages: key of the load and index in turn. */
   messages: readonly number[]

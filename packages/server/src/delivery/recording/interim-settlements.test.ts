@@ -37,7 +37,7 @@ function setUp() {
   }
 }
 
-test('the tasks with the most outcomes are recorded when there are 50, until half are left', () => {
+test('when there are 50 unrecorded outcomes, the tasks with the most are recorded until half are left', () => {
   const { end, take } = setUp()
   for (const [name, outcomes] of [
     ['a', 14],
@@ -55,7 +55,7 @@ test('the tasks with the most outcomes are recorded when there are 50, until hal
   assert.deepEqual(take(), [])
 })
 
-test('outcomes of a task that is being recorded do not make others be recorded, and count when that has ended', () => {
+test('outcomes of a task that is being recorded do not cause others to be recorded, and count when the recording has ended', () => {
   const { end, take, interim, taskOf } = setUp()
   for (const name of ['a', 'b', 'c', 'd']) end(name, 13)
   assert.deepEqual(take(), ['a', 'b'])

@@ -116,7 +116,7 @@ test('all messages of a load are transformed in one call, and units wait for it 
   ])
 })
 
-test('units that are late come before others that wait, in their order', () => {
+test('late units start before all others that wait, in the order in which they came', () => {
   const { executor, load, start, calls, bodies, pending } = setUp({ holdRequests: true })
   executor.define(1, destinationOf())
   load(5, 6)

@@ -17,7 +17,7 @@ export interface Target extends MemoryUser {
   /** The number of units in flight. */
   inFlight: number
   limit: number
-  /** Units that wait, in order; see addWaiting. */
+  /** Units that wait: first the late ones, then the others, each in the order in which they came. */
   waiting: { start: Start; sinceMs: number }[]
   /** Loads with messages whose transformation has not begun, in order. */
   untransformed: Map<Loaded, Transforming>

@@ -12,7 +12,7 @@ export interface Unit {
   startedAtMs: number
   /** How many of its requests are in the records already. */
   recorded: number
-  /** Whether messages that came after it were started before. */
+  /** Whether messages that came after it were started earlier. */
   isLate: boolean
 }
 

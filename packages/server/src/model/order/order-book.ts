@@ -24,7 +24,7 @@ export interface ClaimLimits {
   heads: number
   fresh: number
   waiting: number
-  /** Keys of which messages are on their way back: others are put behind them, and do not start. */
+  /** Keys with messages on their way back. Other messages of these keys are put behind them, and do not start. */
   leaving?: readonly OrderKey[]
 }
 
@@ -128,7 +128,10 @@ export class OrderBook {
     this.#claimed.clear()
   }
 
-  /** Moves messages of keys that are not free, or not all back, behind those that wait. Returns what is left of the row; null if nothing is. */
+  /**
+   * Moves messages behind those that wait if their key is not free, or has messages on their way back. Returns what is left of the row; null if
+   * nothing is.
+   */
   #moveWaiting(row: BookRow, leaving: readonly OrderKey[]): BookRow | null {
     const moved = new Map<OrderKey, BookMessage[]>()
     for (const message of row.messages) {

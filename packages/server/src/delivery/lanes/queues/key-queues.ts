@@ -37,7 +37,7 @@ export class KeyQueues<M extends Keyed> {
   /** What may start, the oldest first. What does not match its queue any more is skipped. */
   readonly #ready = new Heap<{ queue: KeyQueue<M>; place: number }>(({ place }) => place)
   #lastPlace = WITHDRAWN
-  /** The last place of a message that was started. */
+  /** The highest place of all messages that were started. */
   #lastStarted = WITHDRAWN
   /** Keys of messages that are back in the store. A claim that began before may not have seen that, so they count until it has ended. */
   #returned: OrderKey[] = []
@@ -109,7 +109,7 @@ export class KeyQueues<M extends Keyed> {
     return found
   }
 
-  /** The messages start in one request. They must be startable. Returns whether one of them came before one that was started earlier. */
+  /** The messages start in one request. They must be startable. Returns whether one of them is late: a message that came after it was started earlier. */
   start(messages: readonly M[]): boolean {
     let isLate = false
     for (const message of messages) {

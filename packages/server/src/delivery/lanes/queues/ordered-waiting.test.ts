@@ -189,7 +189,7 @@ test('a key goes on, although each request that comes meanwhile has a message of
   assert.deepEqual(started.slice(0, 2), [3, 1])
 })
 
-test('with batches, a key goes on in the same way: its messages are in no batch with others while some are on their way back', async () => {
+test('with batches, a key also goes on: its messages share no batch with those of other keys while some are on their way back', async () => {
   const lane = setUpWith({ batch: { size: 2, bytes: 500_000, lingerMs: 0 } }, orderedOf(1, 6, [0], [1]))
   await lane.claim()
   const failing = lane.start()

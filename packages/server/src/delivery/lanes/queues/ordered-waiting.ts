@@ -324,7 +324,7 @@ export class OrderedWaiting implements KeyOrder {
     // Later, because the task that this call comes from is about to change.
     queueMicrotask(() => {
       for (const task of tasks) this.#deps.held().changed(task)
-      // If everything of a key is back, what waits in the store is claimed.
+      // If all messages of a key are back, those that wait in the store can be claimed.
       this.#deps.wake()
       this.#deps.onEnd()
     })
@@ -342,7 +342,7 @@ export class OrderedWaiting implements KeyOrder {
 /**
  * Heads are tasks of their own. With batches, other shipments share a task with as many as fit into one. Otherwise the new messages of one request share
  * a task, although each partition may have a shipment: they are parsed once, and recorded together. But a shipment with a message that must go back to the
- * store is alone, so that the message need not wait for other shipments, and its key for them.
+ * store is alone, so that neither the message nor its key waits for other shipments.
  */
 function groupsOf(shipments: readonly ClaimedShipment[], size: number, isLeaving: (key: OrderKey) => boolean): ClaimedShipment[][] {
   return size === 1 ? groupsByOrigin(shipments, isLeaving) : groupsBySize(shipments, size, isLeaving)

@@ -8,10 +8,10 @@ import type { Senders } from '../senders.ts'
 
 const NOT_READ = 'The files of the lake could not be read.'
 
-/** The loader could not do it. The message may quote the store, and name the bucket and its objects. */
+/** The loader could not do it. The message may quote the error of the store, and name the bucket and its objects. */
 export class CopyProblem extends Error {
   override name = 'CopyProblem'
-  /** A sentence that quotes nothing. */
+  /** A general sentence for the kind of error, which quotes nothing. */
   readonly usual: string
 
   constructor(message: string, reason: string | null) {
@@ -19,7 +19,7 @@ export class CopyProblem extends Error {
     this.usual = (reason === 'warehouse_failed' ? null : usualSentence(reason ?? '')) ?? NOT_READ
   }
 
-  /** What a caller may read who has these sources. The bucket belongs to all sources of the lake. */
+  /** The message for a caller with access to these sources. Only callers with access to all sources of the lake see details. */
   messageFor({ sourceIds }: Pick<Destination, 'sourceIds'>, sources: readonly string[] | 'all'): string {
     const isWhole = sources === 'all' || sourceIds.every((id) => sources.includes(id))
     return isWhole ? this.message : `${this.usual} Somebody who has access to all sources of the lake can see the details.`

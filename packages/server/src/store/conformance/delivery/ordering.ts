@@ -184,13 +184,13 @@ export function ordering({ store, reopen }: StoreFixture): void {
     assert.deepEqual(names(await claimOrdered(store(), destinationId)), ['a2', 'a3'])
   })
 
-  test('while messages of a key are on their way back, others of the key are not given in one shipment with messages of other keys', async () => {
+  test('while messages of a key are on their way back, its other messages share no shipment with messages of other keys', async () => {
     const { sourceId, destinationId } = await newOrdered(store())
     await accept(store(), sourceId, of('a1', 'b1'), [destinationId])
     const [held] = (await claimOrdered(store(), destinationId)).shipments as [ClaimedShipment]
     const leaving = held.shipment.parts.flatMap(({ keys = [] }) => keys.slice(0, 1))
     for (const nth of [2, 3, 4]) {
-      // On PostgreSQL they come and go back, on SQLite they wait in the store.
+      // PostgreSQL gives them, and the test gives them back. SQLite keeps them in the store.
       await accept(store(), sourceId, of(`a${nth}`, `c${nth}`), [destinationId])
       const { shipments } = await claimOrdered(store(), destinationId, { leaving })
       const [own, others] = [true, false].map((isOwn) =>

@@ -149,7 +149,7 @@ export async function setApart(
   if (moved.length > 0) await ask(MOVE, MOVE.values({ destination, moved, kept, gone: int8s(gone) }))
 }
 
-/** Of those that are neither claimed nor cancelled meanwhile. */
+/** Locks the rows and reads their parts, without rows that were claimed or cancelled meanwhile. */
 async function lockedParts(ask: Ask, rows: readonly OrderedRow[]): Promise<{ row: OrderedRow; parts: Part[] }[]> {
   const { rows: locked } = await ask<{ id: string }>(LOCK_ROWS, [int8s(rows.map(({ id }) => id))])
   const found = new Set(locked.map(({ id }) => id))

@@ -21,7 +21,7 @@ const FRESH = {
 const PART_SHARE = 2
 const LEAST_OF_PART = 16
 
-/** Of each key that is draining, and not leaving, what is before the first new shipment of its partition that was not reached. */
+/** For each key that is draining and not leaving: its shipments before the first new one of its partition that was not reached. */
 const DRAINING = {
   name: 'order-draining',
   text: `SELECT w.* FROM order_keys k JOIN unnest($2::integer[], $3::bigint[]) AS p (part, frontier) ON p.part = k.key % 16

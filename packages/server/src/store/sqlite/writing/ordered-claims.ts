@@ -96,8 +96,8 @@ export class OrderedClaims {
   }
 
   /**
-   * Moves messages whose keys are not free behind those that wait. Also those of keys of which earlier ones are on their way back: these are moved when they
-   * are back, and then the key is draining, from the first one on. Returns the parts that are left; null if there are none.
+   * Moves messages behind those that wait if their key is not free, or if earlier messages of it are on their way back. When these are back, they are
+   * moved too, and the key is drained from its first message on. Returns the parts that are left; null if there are none.
    */
   #moveWaiting(destination: number, row: ShipmentRow, isFree: (key: OrderKey) => boolean, nowMs: number): string | null {
     const { orderKeys, ids } = this.#context
