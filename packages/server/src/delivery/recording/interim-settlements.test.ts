@@ -25,7 +25,7 @@ function setUp() {
     clock,
     interim,
     taskOf,
-    end(name: string, outcomes: number) {
+    end: (name: string, outcomes: number): void => {
       const task = taskOf(name) as unknown as { unrecorded: number }
       for (let ended = 0; ended < outcomes; ended++) {
         task.unrecorded++
