@@ -66,8 +66,11 @@ export class StoredLakeQueries implements LakeQueries {
         ...(limit === undefined ? {} : { limits: { rows: limit } }),
       })
     } catch (error) {
-      if (error instanceof CopyProblem)
-        throw new ApiError('sql_failed', { message: error.messageFor(lake, sources), line: null, column: null })
+      if (error instanceof CopyProblem) {
+        // The lake of a limited caller lacks the sources that the caller lacks.
+        const whole = this.#store.configuration().destinations.get(lake.id) ?? lake
+        throw new ApiError('sql_failed', { message: error.messageFor(whole, sources), line: null, column: null })
+      }
       if (!(error instanceof sql.SqlProblem)) throw error
       const { fault } = error
       // The error that DuckDB gives looks like a mistake in the query.

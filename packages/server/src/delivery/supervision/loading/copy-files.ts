@@ -21,7 +21,7 @@ export class CopyProblem extends Error {
 
   /** The message for a caller with access to these sources. Only callers with access to all sources of the lake see details. */
   messageFor({ sourceIds }: Pick<Destination, 'sourceIds'>, sources: readonly string[] | 'all'): string {
-    const isWhole = sources === 'all' || sourceIds.every((id) => sources.includes(id))
+    const isWhole = sources === 'all' || (sourceIds.length > 0 && sourceIds.every((id) => sources.includes(id)))
     return isWhole ? this.message : `${this.usual} Somebody who has access to all sources of the lake can see the details.`
   }
 }
