@@ -270,14 +270,11 @@ test('messages that wait for others to form a batch are no backlog', async () =>
 })
 
 test('a message that waited is the probe if the store has no head and no new message', async () => {
-  const first = orderedOf(1, 6, [0], [1])
-  const second = orderedOf(2, 7, [0], [2])
-  const lane = setUp(
-    ...[first, second].map((one) => ({
-      ...one,
-      shipment: { ...one.shipment, order: { row: 'waiting' as const, ord: one.shipment.order?.ord ?? 0, key: 1 } },
-    })),
-  )
+  const waitingOf = (id: number, origin: number): ClaimedShipment => {
+    const claimed = orderedOf(id, origin, [0], [1])
+    return { ...claimed, shipment: { ...claimed.shipment, order: { row: 'waiting', ord: id, key: 1 } } }
+  }
+  const lane = setUp(waitingOf(1, 6), waitingOf(2, 7))
   assert.equal(await lane.claim(true), 1)
   assert.ok(lane.ordered.next() !== undefined)
 })
