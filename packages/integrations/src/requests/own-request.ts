@@ -57,6 +57,14 @@ class OwnRequest implements ConnectionUser {
   readonly #answer = new PlainAnswer()
   readonly #received: Buffer[] = []
   readonly #abort = (): void => this.#fail(aborted())
+  /** Ends the request when its run is over. By then, another request may use the connection of one that was answered. */
+  readonly #abortOpen = (): void => {
+    if (this.#replayed !== null) this.#replayed.destroy()
+    else if (!this.#isSettled) this.#abort()
+  }
+  #isSettled = false
+  /** Set while Node.js reads the answer. */
+  #replayed: ClientRequest | null = null
   readonly #timeoutAtMs: number
   readonly #timer: NodeJS.Timeout | undefined
   /** How many pieces of the body are recorded. */
@@ -70,7 +78,7 @@ class OwnRequest implements ConnectionUser {
     this.#reject = reject
     context?.trace.signal.throwIfAborted()
     this.#connection = takeConnection(target, this)
-    this.#record = context?.trace.open(context.positions, method, `${target.origin}${target.path}`, this.#abort) ?? null
+    this.#record = context?.trace.open(context.positions, method, `${target.origin}${target.path}`, this.#abortOpen) ?? null
     signal.addEventListener('abort', this.#abort)
     this.#timeoutAtMs = timeoutMs === null ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs
     if (timeoutMs !== null) this.#timer = setTimeout(() => this.#fail(new OwnTimeout()), timeoutMs)
@@ -120,16 +128,25 @@ class OwnRequest implements ConnectionUser {
   #succeed(answer: Answer): void {
     if (this.#record !== null) ended(this.#record)
     this.#settle()
+    this.#forget()
     this.#resolve(answer)
   }
 
   #fail(error: Error): void {
     this.#settle()
+    this.#forget()
     this.#connection.close()
     this.#reject(error)
   }
 
+  /** The run keeps this object until it is over, and may make thousands of requests. */
+  #forget(): void {
+    this.#received.length = 0
+    this.#answer.body.length = 0
+  }
+
   #settle(): void {
+    this.#isSettled = true
     clearTimeout(this.#timer)
     this.#outgoing.signal.removeEventListener('abort', this.#abort)
   }
@@ -146,9 +163,15 @@ class OwnRequest implements ConnectionUser {
         connection.close()
         done(error)
       },
+      // Node.js has read the answer. The tool need not close the connection.
+      final(done) {
+        done()
+        socket.destroy()
+      },
     })
     const [context, record] = [this.#context, this.#record]
     const onRequest = (request: ClientRequest): void => {
+      this.#replayed = request
       if (context === undefined || record === null) return
       record.answer.length = 0
       record.answerBytes = 0
@@ -158,6 +181,7 @@ class OwnRequest implements ConnectionUser {
     // Outside of the run, because the recorder would record the request a second time.
     this.#resolve(runs.exit(() => sentByNode({ ...this.#outgoing, timeoutMs }, onRequest, socket)))
     for (const bytes of this.#received) socket.push(bytes)
+    this.#forget()
     if (isOver) socket.push(null)
     else
       connection.pass({

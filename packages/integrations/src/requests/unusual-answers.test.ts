@@ -2,9 +2,12 @@
 // used again only after an answer that leaves no doubt.
 
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { RunTrace, runs } from '../recording/run-trace.ts'
+import { settingsScrubber } from '../recording/scrub.ts'
 import { type Answer, type Outgoing, OwnTimeout, sentByNode } from './node-request.ts'
 import { sentByUs } from './own-request.ts'
 import { PlainAnswer } from './plain-answer.ts'
@@ -296,4 +299,74 @@ test('the answer of a redirect is not waited for', async (t) => {
   const tool = await startTool(t, (socket) => void socket.write('HTTP/1.1 307 Moved\r\nlocation: /a\r\ncontent-length: 9\r\n\r\nabc'))
   const { status, body } = (await outcome(sentByUs(outgoing(tool.url)))) as { status: number; body: string }
   assert.deepEqual([status, body], [307, ''])
+})
+
+test('a connection whose answer Node.js has read is closed, also if the tool leaves it open', async (t) => {
+  for (const [what, answer, , isKept, isEnded] of ANSWERS) {
+    if (isKept || isEnded) continue
+    let closed: Promise<void> | undefined
+    const tool = await startTool(t, (socket) => {
+      closed = closeOf(socket)
+      socket.write(Buffer.from(answer, 'latin1'))
+    })
+    await outcome(sentByUs(outgoing(tool.url)))
+    assert.ok(closed, what)
+    await closed
+  }
+})
+
+function promiseOf<Value>(): [Promise<Value>, (value: Value) => void] {
+  let resolve: (value: Value) => void = () => {}
+  const promise = new Promise<Value>((given) => {
+    resolve = given
+  })
+  return [promise, resolve]
+}
+
+function traceOf(signal: AbortSignal): RunTrace {
+  return new RunTrace({
+    signal,
+    isPreview: false,
+    isDetailed: false,
+    renewsTokens: true,
+    scrubber: settingsScrubber({}, new Set()),
+  })
+}
+
+test('the end of a run does not close a connection that another run uses by then', async (t) => {
+  let requests = 0
+  const [asked, onAsked] = promiseOf<Socket>()
+  const tool = await startTool(t, (socket) => (++requests === 1 ? void socket.write(PLAIN) : onAsked(socket)))
+  const first = traceOf(new AbortController().signal)
+  await runs.run({ trace: first, positions: [0] }, () => sentByUs(outgoing(tool.url)))
+  const second = outcome(sentByUs(outgoing(tool.url)))
+  const socket = await asked
+  first.abortRequests()
+  socket.write(PLAIN)
+  assert.equal(summary(await second), '200 abc')
+  assert.deepEqual([tool.connections, requests], [1, 2])
+})
+
+test('the end of a run ends its requests, also while Node.js reads the answer', async (t) => {
+  for (const [start, error] of [
+    ['', { name: 'AbortError' }],
+    [`${head(CHUNKED)}3;a=b\r\nab`, { code: 'ERR_STREAM_PREMATURE_CLOSE' }],
+  ] as const) {
+    let closed: Promise<void> | undefined
+    const [asked, onAsked] = promiseOf<unknown>()
+    const tool = await startTool(t, (socket) => {
+      closed = closeOf(socket)
+      if (start === '') onAsked(socket)
+      else socket.write(start)
+    })
+    // Node.js publishes it when it has read the headers.
+    subscribe('http.client.response.finish', onAsked)
+    t.after(() => unsubscribe('http.client.response.finish', onAsked))
+    const trace = traceOf(new AbortController().signal)
+    const sent = runs.run({ trace, positions: [0] }, () => sentByUs(outgoing(tool.url)))
+    await asked
+    trace.abortRequests()
+    await assert.rejects(sent as Promise<Answer>, error)
+    await closed
+  }
 })
