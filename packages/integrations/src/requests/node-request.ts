@@ -31,6 +31,9 @@ export class OwnTimeout extends Error {}
 /** Of an answer, also of a decompressed one. Tools answer with kilobytes; a host has 512 MB for all answers that it reads at once. */
 export const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
+/** Of a body. Each takes memory besides its bytes, so they are joined: a tool may send every byte as a chunk. */
+const MAX_PIECES = 1024
+
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /** `onRequest` is called before anything is sent. `connection` is used instead of one of the default agent. */
@@ -76,16 +79,17 @@ export function sentByNode(
         return
       }
       const chunks: Buffer[] = []
+      const pieces: Buffer[] = []
       let bytes = 0
       message.on('data', (chunk: Buffer) => {
         bytes += chunk.length
         if (bytes > MAX_ANSWER_BYTES) fail(tooLarge(url))
-        else chunks.push(chunk)
+        else if (pieces.push(chunk) === MAX_PIECES) chunks.push(Buffer.concat(pieces.splice(0)))
       })
       message.on('error', (error) => broken(message.headers['transfer-encoding'] === 'chunked' ? prematureClose() : error))
       message.on('end', () => {
         settle()
-        resolve({ ...head, body: joined(chunks) })
+        resolve({ ...head, body: joined([...chunks, ...pieces]) })
       })
     })
     request.end(body ?? undefined)

@@ -21,6 +21,8 @@ const MAX_HEAD_PIECES = 32
 const MAX_HEADERS = 200
 /** Node.js reads longer answers, so that few of their bytes have to be kept in case it must read them again. */
 const MAX_BODY_BYTES = 1024 * 1024
+/** Each takes memory besides its bytes: a tool may send every byte as a chunk. */
+const MAX_PIECES = 4096
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 const START = 'HTTP/1.1 '
 const STATUS_LINE = /^HTTP\/1\.1 ([2-5]\d\d) (\S.*|)$/
@@ -85,7 +87,7 @@ export class PlainAnswer {
     if (this.#chunks !== null) return this.#chunks.read(bytes)
     if (bytes.length > this.#left) return 'unusual'
     this.#left -= bytes.length
-    if (bytes.length > 0) this.body.push(bytes)
+    if (bytes.length > 0 && this.body.push(bytes) > MAX_PIECES) return 'unusual'
     return this.#left === 0 ? 'complete' : 'incomplete'
   }
 }
@@ -130,7 +132,8 @@ function addHeader(headers: AnswerHead['headers'], name: string, value: string):
   else if (before === undefined) headers[name] = value
   else if (ONCE.has(name)) return false
   else if (!FIRST_COUNTS.has(name)) headers[name] = `${String(before)}${name === 'cookie' ? '; ' : ', '}${value}`
-  return name !== 'proxy-connection'
+  // Node.js leaves out the second one.
+  return name !== 'proxy-connection' && name !== '__proto__'
 }
 
 const SIZE = /^[0-9A-Fa-f]{1,6}\r$/
@@ -153,7 +156,7 @@ class Chunks {
     for (let at = 0; at < bytes.length; ) {
       if (this.#left > 0) {
         const data = bytes.subarray(at, at + this.#left)
-        this.#body.push(data)
+        if (this.#body.push(data) > MAX_PIECES) return 'unusual'
         this.#left -= data.length
         at += data.length
         continue

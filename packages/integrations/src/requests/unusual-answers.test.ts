@@ -150,6 +150,8 @@ const ANSWERS: readonly (readonly [what: string, answer: string, expected: strin
   ['headers of 20 KB that do not end', `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(20_000)}`, 'HPE_HEADER_OVERFLOW', false],
   ['500 headers', `${head(LENGTH, ...Array.from({ length: 500 }, (_, at) => `x${at}: a`))}abc`, '200 abc', false],
   ['a header for proxies', `${head(LENGTH, 'proxy-connection: close')}abc`, '200 abc', false],
+  ['a header named __proto__', `${head(LENGTH, '__proto__: a')}abc`, '200 abc', false],
+  ['5000 chunks', `${head(CHUNKED)}${'2\r\nab\r\n'.repeat(5_000)}0\r\n\r\n`, '200 10000', false],
   ['bytes after the answer', `${head(LENGTH)}abcd`, 'HPE_INVALID_CONSTANT', false],
   ['two answers', `${head(LENGTH)}abc${head(LENGTH)}abc`, '200 abc', false],
   ['bytes after the last chunk', `${head(CHUNKED)}3\r\nabc\r\n0\r\n\r\nx`, 'HPE_INVALID_CONSTANT', false],
@@ -369,4 +371,12 @@ test('the end of a run ends its requests, also while Node.js reads the answer', 
     await assert.rejects(sent as Promise<Answer>, error)
     await closed
   }
+})
+
+test('thousands of chunks are joined in their order', async (t) => {
+  const parts = Array.from({ length: 5_000 }, (_, at) => String(at + 1_000))
+  const answer = `${head(CHUNKED)}${parts.map((part) => `4\r\n${part}\r\n`).join('')}0\r\n\r\n`
+  const tool = await startTool(t, (socket) => void socket.write(answer))
+  const { body } = (await outcome(sentByUs(outgoing(tool.url)))) as { body: string }
+  assert.equal(body, parts.join(''))
 })
