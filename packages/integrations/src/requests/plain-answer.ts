@@ -95,7 +95,7 @@ export class PlainAnswer {
 /** So that an answer which can never be complete fails at once, and not at the deadline. */
 function isStartOfHead(text: string): boolean {
   const lines = text.lastIndexOf('\r\n')
-  if (text.includes('\n', lines + 2)) return false
+  if (/\n|\r./s.test(text.slice(lines + 2))) return false
   return lines === -1 ? START.startsWith(text.slice(0, START.length)) : headOf(text.slice(0, lines)) !== null
 }
 

@@ -206,6 +206,7 @@ test('an answer that cannot become a plain one is known at once', () => {
     'HTTP/1.1 200 OK\n',
     'HTTP/1.1 200 OK\r\nx\r\n',
     'HTTP/1.1 200 OK\r\nx: y\nz',
+    'HTTP/1.1 200 OK\r\nx: y\r\n\rz',
     'HTTP/1.1 20\r\n',
   ]) {
     assert.equal(new PlainAnswer().read(Buffer.from(start)), 'unusual', start)
