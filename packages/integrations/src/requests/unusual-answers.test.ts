@@ -1,5 +1,5 @@
-// Answers as tools give them, and as broken or hostile ones do, over real connections: what they mean is what Node.js makes of them, and a connection is
-// used again only after an answer that leaves no doubt.
+// Usual, malformed and hostile answers over real connections. Our client must return the same result or error as the client of Node.js, and
+// may use a connection again only after a plain answer.
 
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
@@ -13,7 +13,7 @@ import { sentByUs } from './own-request.ts'
 import { PlainAnswer } from './plain-answer.ts'
 import { requestTarget } from './request-target.ts'
 
-/** Gives each request the answer, and says over how many connections they came. */
+/** Gives every request the answer, and counts the connections. */
 async function startTool(t: TestContext, answer: (socket: Socket) => void) {
   const sockets = new Set<Socket>()
   const tool = { url: '', connections: 0 }
@@ -74,16 +74,16 @@ const CHUNKED = 'transfer-encoding: chunked'
 const ANSWERS: readonly (readonly [what: string, answer: string, expected: string, isKept: boolean, isEnded?: boolean])[] = [
   ['a length', `${head(LENGTH)}abc`, '200 abc', true],
   ['a length of 0', head('content-length: 0'), '200 ', true],
-  ['no reason', 'HTTP/1.1 200 \r\ncontent-length: 1\r\n\r\na', '200 a', true],
-  ['blanks around values', `${head('Content-Length: \t 3 \t', 'x:\t a  b\t ')}abc`, '200 abc', true],
+  ['no reason phrase', 'HTTP/1.1 200 \r\ncontent-length: 1\r\n\r\na', '200 a', true],
+  ['spaces and tabs around values', `${head('Content-Length: \t 3 \t', 'x:\t a  b\t ')}abc`, '200 abc', true],
   ['bytes beyond ASCII', `${head(LENGTH, 'x: \xfc\x80')}\xff\x00a`, '200 \xff\x00a', true],
   ['repeated headers', `${head(LENGTH, 'Vary: a', 'vary: b', 'set-cookie: a', 'Set-Cookie: b', 'etag: 1', 'etag: 2')}abc`, '200 abc', true],
-  ['the name of a prototype', `${head(LENGTH, 'constructor: a', 'x__y: b')}abc`, '200 abc', true],
-  ['an offer of another protocol', `${head(LENGTH, 'upgrade: h2', 'connection: Upgrade, Keep-Alive')}abc`, '200 abc', true],
+  ['a header that is named like a property of all objects', `${head(LENGTH, 'constructor: a', 'x__y: b')}abc`, '200 abc', true],
+  ['an Upgrade header', `${head(LENGTH, 'upgrade: h2', 'connection: Upgrade, Keep-Alive')}abc`, '200 abc', true],
   ['204', 'HTTP/1.1 204 No Content\r\nx: y\r\n\r\n', '204 ', true],
   ['304', 'HTTP/1.1 304 Not Modified\r\n\r\n', '304 ', true],
   ['chunks', `${head(CHUNKED)}3\r\nabc\r\n00A\r\n0123456789\r\n1\r\n\n\r\n0\r\n\r\n`, '200 abc0123456789\n', true],
-  ['no chunk but the last', `${head(CHUNKED)}0\r\n\r\n`, '200 ', true],
+  ['only the last chunk', `${head(CHUNKED)}0\r\n\r\n`, '200 ', true],
   ['a connection that is closed', `${head(LENGTH, 'connection: foo, Close')}abc`, '200 abc', false],
   ['a connection that is kept for a second', `${head(LENGTH, 'keep-alive: timeout=1')}abc`, '200 abc', false],
   ['100', `HTTP/1.1 100 Continue\r\n\r\n${head(LENGTH)}abc`, '200 abc', false],
@@ -97,7 +97,7 @@ const ANSWERS: readonly (readonly [what: string, answer: string, expected: strin
   ['a status of two digits', `HTTP/1.1 20 OK\r\ncontent-length: 3\r\n\r\nabc`, 'HPE_INVALID_STATUS', false],
   ['a status of four digits', `HTTP/1.1 2000 OK\r\ncontent-length: 3\r\n\r\nabc`, 'HPE_INVALID_STATUS', false],
   ['a status of 600', `HTTP/1.1 600 OK\r\ncontent-length: 3\r\n\r\nabc`, '600 abc', false],
-  ['two blanks after the status', `HTTP/1.1 200  OK\r\ncontent-length: 3\r\n\r\nabc`, '200 abc', false],
+  ['two spaces after the status', `HTTP/1.1 200  OK\r\ncontent-length: 3\r\n\r\nabc`, '200 abc', false],
   ['a line break before the answer', `\r\n${head(LENGTH)}abc`, '200 abc', false],
   ['a length that is no number', `${head('content-length: abc')}abc`, 'HPE_INVALID_CONTENT_LENGTH', false],
   ['an empty length', `${head('content-length:')}abc`, 'HPE_INVALID_CONTENT_LENGTH', false],
@@ -105,7 +105,7 @@ const ANSWERS: readonly (readonly [what: string, answer: string, expected: strin
   ['a length with a sign', `${head('content-length: +3')}abc`, 'HPE_INVALID_CONTENT_LENGTH', false],
   ['a hexadecimal length', `${head('content-length: 0x3')}abc`, 'HPE_INVALID_CONTENT_LENGTH', false],
   ['a list of lengths', `${head('content-length: 3, 3')}abc`, 'HPE_INVALID_CONTENT_LENGTH', false],
-  ['two lengths', `${head('content-length: 3 3')}abc`, 'HPE_INVALID_CONTENT_LENGTH', false],
+  ['two lengths in one header', `${head('content-length: 3 3')}abc`, 'HPE_INVALID_CONTENT_LENGTH', false],
   ['a length of 30 digits', `${head(`content-length: ${'9'.repeat(30)}`)}abc`, 'HPE_INVALID_CONTENT_LENGTH', false],
   ['the same length twice', `${head(LENGTH, LENGTH)}abc`, 'HPE_UNEXPECTED_CONTENT_LENGTH', false],
   ['different lengths', `${head(LENGTH, 'content-length: 4')}abc`, 'HPE_UNEXPECTED_CONTENT_LENGTH', false],
@@ -127,25 +127,25 @@ const ANSWERS: readonly (readonly [what: string, answer: string, expected: strin
   ['an invalid size of a chunk', `${head(CHUNKED)}xyz\r\nabc\r\n0\r\n\r\n`, 'HPE_INVALID_CHUNK_SIZE', false],
   ['a negative size of a chunk', `${head(CHUNKED)}-3\r\nabc\r\n0\r\n\r\n`, 'HPE_INVALID_CHUNK_SIZE', false],
   ['an empty size of a chunk', `${head(CHUNKED)}\r\nabc\r\n0\r\n\r\n`, 'HPE_INVALID_CHUNK_SIZE', false],
-  ['a size of a chunk with a blank', `${head(CHUNKED)}3 \r\nabc\r\n0\r\n\r\n`, 'HPE_INVALID_CHUNK_SIZE', false],
+  ['a space after the size of a chunk', `${head(CHUNKED)}3 \r\nabc\r\n0\r\n\r\n`, 'HPE_INVALID_CHUNK_SIZE', false],
   ['a size of a chunk that is too large', `${head(CHUNKED)}${'F'.repeat(17)}\r\nabc\r\n`, 'HPE_INVALID_CHUNK_SIZE', false],
   ['a chunk that is longer than its size', `${head(CHUNKED)}3\r\nabcd\r\n0\r\n\r\n`, 'HPE_STRICT', false],
   ['a chunk that is shorter than its size', `${head(CHUNKED)}3\r\nab\r\n0\r\n\r\n`, 'HPE_CR_EXPECTED', false],
-  ['chunks with short line breaks', `${head(CHUNKED)}3\nabc\n0\n\n`, 'HPE_CR_EXPECTED', false],
+  ['chunks with line breaks without CR', `${head(CHUNKED)}3\nabc\n0\n\n`, 'HPE_CR_EXPECTED', false],
   ['204 with a length', `HTTP/1.1 204 No Content\r\n${LENGTH}\r\n\r\n`, '204 ', false],
   ['204 with a body', 'HTTP/1.1 204 No Content\r\n\r\nabc', 'HPE_INVALID_CONSTANT', false],
   ['304 with a length', `HTTP/1.1 304 Not Modified\r\n${LENGTH}\r\n\r\n`, '304 ', false],
   ['a header without a colon', `${head(LENGTH, 'xyz')}abc`, 'HPE_INVALID_HEADER_TOKEN', false],
   ['a header without a name', `${head(LENGTH, ': y')}abc`, 'HPE_INVALID_HEADER_TOKEN', false],
-  ['a blank before the colon', `${head('content-length : 3')}abc`, 'HPE_INVALID_HEADER_TOKEN', false],
-  ['a blank before a name', `HTTP/1.1 200 OK\r\n content-length: 3\r\n\r\nabc`, 'HPE_UNEXPECTED_SPACE', false],
+  ['a space before the colon', `${head('content-length : 3')}abc`, 'HPE_INVALID_HEADER_TOKEN', false],
+  ['a space before a name', `HTTP/1.1 200 OK\r\n content-length: 3\r\n\r\nabc`, 'HPE_UNEXPECTED_SPACE', false],
   ['a folded header', `${head(LENGTH, 'x: a', ' b')}abc`, 'HPE_INVALID_HEADER_TOKEN', false],
   ['a folded length', `${head('content-length:', ' 3')}abc`, 'HPE_INVALID_HEADER_TOKEN', false],
-  ['short line breaks', 'HTTP/1.1 200 OK\ncontent-length: 3\n\nabc', 'HPE_CR_EXPECTED', false],
-  ['a short line break in a header', `${head(LENGTH, 'x: a\ny: b')}abc`, 'HPE_CR_EXPECTED', false],
-  ['half of a line break in a header', `${head(LENGTH, 'x: a\ry: b')}abc`, 'HPE_LF_EXPECTED', false],
+  ['line breaks without CR', 'HTTP/1.1 200 OK\ncontent-length: 3\n\nabc', 'HPE_CR_EXPECTED', false],
+  ['LF without CR in a header', `${head(LENGTH, 'x: a\ny: b')}abc`, 'HPE_CR_EXPECTED', false],
+  ['CR without LF in a header', `${head(LENGTH, 'x: a\ry: b')}abc`, 'HPE_LF_EXPECTED', false],
   ['a null byte in a header', `${head(LENGTH, 'x: a\0b')}abc`, 'HPE_INVALID_HEADER_TOKEN', false],
-  ['a control character in the reason', `HTTP/1.1 200 O\x01K\r\n${LENGTH}\r\n\r\nabc`, '200 abc', false],
+  ['a control character in the reason phrase', `HTTP/1.1 200 O\x01K\r\n${LENGTH}\r\n\r\nabc`, '200 abc', false],
   ['headers of 20 KB', `${head(LENGTH, `x: ${'a'.repeat(20_000)}`)}abc`, 'HPE_HEADER_OVERFLOW', false],
   ['headers of 20 KB that do not end', `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(20_000)}`, 'HPE_HEADER_OVERFLOW', false],
   ['500 headers', `${head(LENGTH, ...Array.from({ length: 500 }, (_, at) => `x${at}: a`))}abc`, '200 abc', false],
@@ -157,7 +157,7 @@ const ANSWERS: readonly (readonly [what: string, answer: string, expected: strin
   ['bytes after the last chunk', `${head(CHUNKED)}3\r\nabc\r\n0\r\n\r\nx`, 'HPE_INVALID_CONSTANT', false],
   ['a body of 2 MB', `${head('content-length: 2000000')}${'a'.repeat(2_000_000)}`, '200 2000000', false],
   ['chunks of 2 MB', `${head(CHUNKED)}${`80000\r\n${'a'.repeat(0x80000)}\r\n`.repeat(4)}0\r\n\r\n`, '200 2097152', false],
-  ['nothing', '', 'ECONNRESET', false, true],
+  ['no bytes', '', 'ECONNRESET', false, true],
   ['the start of a head', 'HTTP/1.1 200 OK\r\nconte', 'ECONNRESET', false, true],
   ['the start of a body', `${head(LENGTH)}ab`, 'ECONNRESET', false, true],
   ['chunks without an end', `${head(CHUNKED)}3\r\nabc\r\n`, 'ERR_STREAM_PREMATURE_CLOSE', false, true],
@@ -177,7 +177,7 @@ for (const [what, answer, expected, isKept, isEnded = false] of ANSWERS) {
   })
 }
 
-test('an answer may arrive in any pieces', () => {
+test('an answer may arrive in pieces of any size', () => {
   for (const [what, answer, , isKept] of ANSWERS) {
     const bytes = Buffer.from(answer, 'latin1')
     if (!isKept) continue
@@ -199,7 +199,7 @@ test('an answer may arrive in any pieces', () => {
   }
 })
 
-test('an answer that cannot become a plain one is known at once', () => {
+test('an answer that cannot become a plain one is detected at once', () => {
   for (const start of [
     'hello',
     'HTTP/1.0',
@@ -233,7 +233,7 @@ test('a kept connection that the tool has ended is not used again', async (t) =>
   assert.equal(tool.connections, 2)
 })
 
-test('a kept connection on which bytes arrive that nobody asked for is closed', async (t) => {
+test('a kept connection is closed if bytes arrive without a request', async (t) => {
   const sockets: Socket[] = []
   const tool = await startTool(t, (socket) => {
     sockets.push(socket)
@@ -298,7 +298,7 @@ test('a request that ends with its signal or its own timeout closes its connecti
   }
 })
 
-test('the answer of a redirect is not waited for', async (t) => {
+test('the rest of a redirect is not read', async (t) => {
   const tool = await startTool(t, (socket) => void socket.write('HTTP/1.1 307 Moved\r\nlocation: /a\r\ncontent-length: 9\r\n\r\nabc'))
   const { status, body } = (await outcome(sentByUs(outgoing(tool.url)))) as { status: number; body: string }
   assert.deepEqual([status, body], [307, ''])

@@ -180,9 +180,9 @@ export interface OrderedClaimRequest {
   /** Claims no more shipments once their total size exceeds this. */
   maxBytes: number
   /**
-   * Keys of which messages are on their way back to the store, so that the lane will give others back at once. The store leaves them out
-   * as far as it can, and gives new ones only in shipments of their own: otherwise they would go back when the last message of their request has ended,
-   * and the key might wait for ever for one request after the other.
+   * Keys with messages on their way back to the store. The lane gives other messages of these keys back at once. So the store leaves them out as far as
+   * it can, and gives new ones only in shipments of their own. Otherwise they would go back only when the last message of their request has ended,
+   * and the key might wait for one request after the other without end.
    */
   leaving?: readonly OrderKey[] | undefined
 }

@@ -139,7 +139,7 @@ export class OrderedWaiting implements KeyOrder {
     this.#lacksRoom = maxBytes < 0 || (isBusy && (held.bytes >= AHEAD_BYTES || !memory.isHalfFree))
     if (this.#lacksRoom) return
     const limits = probe
-      ? // The keys of all messages may be draining, if their heads have ended without another attempt.
+      ? // The keys of all messages may be draining: if their heads expired or were skipped, for example.
         { maxHeads: headsAreDue ? 1 : 0, maxFresh: headsAreDue ? 0 : 1, maxWaiting: headsAreDue ? 0 : 1 }
       : { maxHeads: CLAIM_HEADS, maxFresh: CLAIM_FRESH, maxWaiting: CLAIM_WAITING }
     const known = this.#nextHeadAtMs

@@ -44,7 +44,7 @@ interface Found {
 
 /**
  * `barrier`: the place of the first one that is not divided, if this node does not own all partitions. What comes after it is left out.
- * `most`: how many were read, at most one more. `skipped`: those that have only messages that the lane would give back at once.
+ * `most`: the limit of the read, which may return one row more. `skipped`: rows whose messages the lane would all give back at once.
  */
 type Divided = Fresh & { barrier?: number; most: number; skipped: ReadonlySet<OrderedRow> }
 
@@ -95,7 +95,7 @@ const MAX_ASKED = 1_000
 /** Of so many rows, the size of the next ones can be estimated. A claim reads so many times what fits by this estimate, but at least so many. */
 const ENOUGH_ROWS = 16
 const READ_AHEAD = 1.5
-/** A claim reads at most so many to find some behind those that it skips. */
+/** A claim reads at most this many shipments to find some behind those that it skips. */
 const MOST_SKIPPED = 4_096
 
 const CLAIM = {
@@ -320,7 +320,7 @@ export class OrderedClaiming {
     const considered = new Set(found)
     const left = isKeyed ? await moveWaiting(ask, this.#context.ids, destination, found) : new Map(found.map((row) => [row.id, row]))
     for (const row of rows) {
-      // What waits of their keys is not taken either.
+      // The messages of their keys that wait are not taken either.
       if (skipped.has(row)) continue
       const kept = left.get(row.id)
       const isReached = considered.has(row) && (kept === undefined || taking.take(kept))
@@ -331,8 +331,8 @@ export class OrderedClaiming {
   }
 
   /**
-   * New shipments that this node may claim. Messages of keys that are `leaving` are in shipments of their own, and skipped until those before them are
-   * back. Otherwise they would take the room of others in each claim, and wait for the others of their shipment before they are back themselves.
+   * New shipments that this node may claim. Messages of keys that are `leaving` are in shipments of their own, and skipped until the
+   * earlier ones are back. Otherwise each claim would return them instead of others, and they would go back only when the others of their shipment end.
    */
   async #readDivided(
     ask: Ask,
@@ -370,14 +370,14 @@ export class OrderedClaiming {
       const skipped = new Set(found.rows.filter((row) => isOnlyOf(row, apart)))
       const isEnough = found.rows.length <= limit || (found.rows.length - skipped.size) * 2 > most
       if (isEnough) return { ...found, skipped }
-      // If there are only such messages, the lane gives them back, and asks again later.
+      // If there are only such messages, the lane gives them back, and claims again later.
       if (limit >= MOST_SKIPPED) return skipped.size < found.rows.length ? { ...found, skipped } : found
       limit = Math.min(limit * 4, MOST_SKIPPED)
     }
   }
 }
 
-/** Whether a shipment has messages of these keys, and others. */
+/** Whether a shipment has messages of these keys and also of others. */
 function isMixed({ parts }: OrderedRow, keys: ReadonlySet<OrderKey>): boolean {
   const own = storedKeys(parts)
   return own.some((key) => keys.has(key)) && !own.every((key) => keys.has(key))
