@@ -38,7 +38,7 @@ export async function measureSql(events: number): Promise<void> {
       for (let round = 0; round < ROUNDS; round++) {
         await sleep(PAUSE_MS)
         // On a busy machine, the process for the next query may need longer to start.
-        for (let waited = 0; !runner.isPrepared && round > 0 && waited < 20; waited++) await sleep(PAUSE_MS / 10)
+        for (let left = round === 0 ? 0 : 20; !runner.isPrepared && left > 0; left--) await sleep(PAUSE_MS / 10)
         ours.push(await timed(() => run(from('tracks'))))
         await sleep(PAUSE_MS)
         theirs.push(await timed(async () => (await db.run(from(direct))).getRows()))

@@ -315,7 +315,7 @@ export async function readNotices(
   const stored = await documents.list(WAREHOUSE_NOTICES, { prefix: `${destinationId} `, order: 'key', limit: MAX_NOTICES })
   return stored.map(({ key, doc }) => {
     const [, sourceId = ''] = key.split(' ')
-    return { ...withoutQuotes(doc as unknown as TableNotice), sourceId }
+    return Object.assign({}, withoutQuotes(doc as unknown as TableNotice), { sourceId })
   })
 }
 
