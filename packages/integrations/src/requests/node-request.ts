@@ -31,7 +31,7 @@ export class OwnTimeout extends Error {}
 /** Of an answer, also of a decompressed one. Tools answer with kilobytes; a host has 512 MB for all answers that it reads at once. */
 export const MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
-/** Of a body. Each takes memory besides its bytes, so they are joined: a tool may send every byte as a chunk. */
+/** When a body has arrived in this many pieces, they are joined: each takes memory besides its bytes, and a tool may send every byte as a chunk. */
 const MAX_PIECES = 1024
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])

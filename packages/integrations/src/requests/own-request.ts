@@ -57,7 +57,7 @@ class OwnRequest implements ConnectionUser {
   readonly #answer = new PlainAnswer()
   readonly #received: Buffer[] = []
   readonly #abort = (): void => this.#fail(aborted())
-  /** Ends the request when its run is over. By then, another request may use the connection of one that was answered. */
+  /** Ends the request when its run is over. If it was answered, another request may already use its connection. */
   readonly #abortOpen = (): void => {
     if (this.#replayed !== null) this.#replayed.destroy()
     else if (!this.#isSettled) this.#abort()
@@ -139,7 +139,7 @@ class OwnRequest implements ConnectionUser {
     this.#reject(error)
   }
 
-  /** The run keeps this object until it is over, and may make thousands of requests. */
+  /** Frees memory: the run keeps this object until it is over, and may make thousands of requests. */
   #forget(): void {
     this.#received.length = 0
     this.#answer.body.length = 0

@@ -21,7 +21,7 @@ const MAX_HEAD_PIECES = 32
 const MAX_HEADERS = 200
 /** Node.js reads longer answers, so that few of their bytes have to be kept in case it must read them again. */
 const MAX_BODY_BYTES = 1024 * 1024
-/** Each takes memory besides its bytes: a tool may send every byte as a chunk. */
+/** Bodies in more pieces are left to Node.js. Each piece takes memory besides its bytes, and a tool may send every byte as a chunk. */
 const MAX_PIECES = 4096
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 const START = 'HTTP/1.1 '
@@ -132,7 +132,7 @@ function addHeader(headers: AnswerHead['headers'], name: string, value: string):
   else if (before === undefined) headers[name] = value
   else if (ONCE.has(name)) return false
   else if (!FIRST_COUNTS.has(name)) headers[name] = `${String(before)}${name === 'cookie' ? '; ' : ', '}${value}`
-  // Node.js leaves out the second one.
+  // Node.js leaves out `__proto__`.
   return name !== 'proxy-connection' && name !== '__proto__'
 }
 

@@ -149,7 +149,7 @@ const ANSWERS: readonly (readonly [what: string, answer: string, expected: strin
   ['headers of 20 KB', `${head(LENGTH, `x: ${'a'.repeat(20_000)}`)}abc`, 'HPE_HEADER_OVERFLOW', false],
   ['headers of 20 KB that do not end', `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(20_000)}`, 'HPE_HEADER_OVERFLOW', false],
   ['500 headers', `${head(LENGTH, ...Array.from({ length: 500 }, (_, at) => `x${at}: a`))}abc`, '200 abc', false],
-  ['a header for proxies', `${head(LENGTH, 'proxy-connection: close')}abc`, '200 abc', false],
+  ['a Proxy-Connection header', `${head(LENGTH, 'proxy-connection: close')}abc`, '200 abc', false],
   ['a header named __proto__', `${head(LENGTH, '__proto__: a')}abc`, '200 abc', false],
   ['5000 chunks', `${head(CHUNKED)}${'2\r\nab\r\n'.repeat(5_000)}0\r\n\r\n`, '200 10000', false],
   ['bytes after the answer', `${head(LENGTH)}abcd`, 'HPE_INVALID_CONSTANT', false],
@@ -336,7 +336,7 @@ function traceOf(signal: AbortSignal): RunTrace {
   })
 }
 
-test('the end of a run does not close a connection that another run uses by then', async (t) => {
+test('the end of a run does not close a connection that another run already uses', async (t) => {
   let requests = 0
   const [asked, onAsked] = promiseOf<Socket>()
   const tool = await startTool(t, (socket) => (++requests === 1 ? void socket.write(PLAIN) : onAsked(socket)))
@@ -362,7 +362,7 @@ test('the end of a run ends its requests, also while Node.js reads the answer', 
       if (start === '') onAsked(socket)
       else socket.write(start)
     })
-    // Node.js publishes it when it has read the headers.
+    // Node.js publishes this when it has read the headers.
     subscribe('http.client.response.finish', onAsked)
     t.after(() => unsubscribe('http.client.response.finish', onAsked))
     const trace = traceOf(new AbortController().signal)
