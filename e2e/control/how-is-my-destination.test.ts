@@ -72,6 +72,7 @@ describe('Health and ledger', () => {
       openSince: null,
       ...none,
       held: null,
+      failingTables: [],
       pending: 0,
       oldestPendingAt: null,
       nextAttemptAt: null,
