@@ -118,7 +118,7 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  /** Called for `end` and `close`. The user is told only once. */
+  /** Called for `end` and for `close`, but informs the user only once. */
   #ended(): void {
     const user = this.#user
     this.#user = null

@@ -76,33 +76,10 @@ export async function moveWaiting(
   const left = new Map(rows.map((row) => [row.id, row]))
   if (waits.size === 0) return left
   const parsed = await owedParts(ask, stored)
-  const moved: Moved[] = []
-  const kept: { id: string; count: number; parts: string }[] = []
-  const gone: string[] = []
-  for (const { row, parts } of parsed) {
-    const { free, waiting } = splitWaiting(parts, (key) => !waits.has(key))
-    if (waiting.size === 0) continue
-    const { id, bytes, ord } = row
-    for (const [key, behind] of waiting)
-      moved.push({
-        id: ids.next(),
-        count: countOf({ parts: behind }),
-        bytes,
-        parts: storedParts(behind),
-        ord,
-        partition: partitionOf(key),
-        key,
-      })
-    if (free.length === 0) {
-      gone.push(id)
-      left.delete(id)
-    } else {
-      const after = { count: countOf({ parts: free }), parts: storedParts(free) }
-      kept.push({ id, ...after })
-      left.set(id, { ...row, parts: after.parts })
-    }
-  }
-  if (moved.length > 0) await ask(MOVE, MOVE.values({ destination, moved, kept, gone: int8s(gone) }))
+  const split = separated(ids, parsed, (key) => !waits.has(key))
+  for (const { id, parts } of split.kept) left.set(id, { ...(left.get(id) as OrderedRow), parts })
+  for (const id of split.gone) left.delete(id)
+  await move(ask, destination, split)
   return left
 }
 
@@ -115,7 +92,7 @@ export async function divide(ask: Ask, ids: RowIds, destination: string, undivid
       return { id: ids.next(), count: countOf({ parts: own }), bytes, parts: storedParts(own), ord, partition, key: null }
     }),
   )
-  await ask(MOVE, MOVE.values({ destination, moved: divided, kept: [], gone: int8s(parsed.map(({ row: { id } }) => id)) }))
+  await move(ask, destination, { moved: divided, kept: [], gone: parsed.map(({ row: { id } }) => id) })
 }
 
 /** Puts the messages of some keys into shipments of their own, one for each key, at the same place. */
@@ -126,31 +103,46 @@ export async function setApart(
   mixed: readonly OrderedRow[],
   keys: ReadonlySet<OrderKey>,
 ): Promise<void> {
-  const moved: Moved[] = []
-  const kept: { id: string; count: number; parts: string }[] = []
-  const gone: string[] = []
-  for (const { row, parts } of await lockedParts(ask, mixed)) {
-    const { free: others, waiting: apart } = splitWaiting(parts, (key) => !keys.has(key))
-    if (apart.size === 0) continue
+  const { moved, kept, gone } = separated(ids, await lockedParts(ask, mixed), (key) => !keys.has(key))
+  // They wait behind nothing, so their rows have no key.
+  await move(ask, destination, { moved: moved.map((row) => Object.assign(row, { key: null })), kept, gone })
+}
+
+interface Parsed {
+  row: OrderedRow
+  parts: Part[]
+}
+
+interface Separated {
+  moved: Moved[]
+  kept: { id: string; count: number; parts: string }[]
+  /** The rows of which nothing is left. */
+  gone: string[]
+}
+
+/** Moves what is not free out of shipments, into a row for each key at the same place. */
+function separated(ids: RowIds, shipments: readonly Parsed[], isFree: (key: OrderKey) => boolean): Separated {
+  const split: Separated = { moved: [], kept: [], gone: [] }
+  for (const { row, parts } of shipments) {
+    const { free, waiting } = splitWaiting(parts, isFree)
+    if (waiting.size === 0) continue
     const { id, bytes, ord } = row
-    for (const [key, own] of apart)
-      moved.push({
-        id: ids.next(),
-        count: countOf({ parts: own }),
-        bytes,
-        parts: storedParts(own),
-        ord,
-        partition: partitionOf(key),
-        key: null,
-      })
-    if (others.length === 0) gone.push(id)
-    else kept.push({ id, count: countOf({ parts: others }), parts: storedParts(others) })
+    for (const [key, own] of waiting) {
+      const what = { count: countOf({ parts: own }), bytes, parts: storedParts(own) }
+      split.moved.push({ id: ids.next(), ...what, ord, partition: partitionOf(key), key })
+    }
+    if (free.length === 0) split.gone.push(id)
+    else split.kept.push({ id, count: countOf({ parts: free }), parts: storedParts(free) })
   }
+  return split
+}
+
+async function move(ask: Ask, destination: string, { moved, kept, gone }: Separated): Promise<void> {
   if (moved.length > 0) await ask(MOVE, MOVE.values({ destination, moved, kept, gone: int8s(gone) }))
 }
 
 /** Locks the rows and reads their parts, without rows that were claimed or cancelled meanwhile. */
-async function lockedParts(ask: Ask, rows: readonly OrderedRow[]): Promise<{ row: OrderedRow; parts: Part[] }[]> {
+async function lockedParts(ask: Ask, rows: readonly OrderedRow[]): Promise<Parsed[]> {
   const { rows: locked } = await ask<{ id: string }>(LOCK_ROWS, [int8s(rows.map(({ id }) => id))])
   const found = new Set(locked.map(({ id }) => id))
   const left = rows.filter(({ id }) => found.has(id))
@@ -162,10 +154,7 @@ async function lockedParts(ask: Ask, rows: readonly OrderedRow[]): Promise<{ row
 }
 
 /** Without duplicates, which are absent from the segment. */
-async function owedParts(
-  ask: Ask,
-  stored: readonly { row: OrderedRow; parts: StoredPart<string>[] }[],
-): Promise<{ row: OrderedRow; parts: Part[] }[]> {
+async function owedParts(ask: Ask, stored: readonly { row: OrderedRow; parts: StoredPart<string>[] }[]): Promise<Parsed[]> {
   const seqs = [...new Set(stored.flatMap(({ parts }) => parts.map(([, segment]) => segment)))]
   const { rows } = await ask<{ seq: string; absent: number[] | null }>(
     { name: 'order-absent', text: 'SELECT seq, absent FROM segments WHERE seq = ANY ($1::bigint[])' },
