@@ -7,8 +7,10 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 export interface Connections {
-  /** Connections that have not sent the headers of a request yet. Node.js does not count these as idle. */
-  silent: ReadonlySet<Socket>
+  /** Connections without a request that Node.js does not count as idle: those that have not sent the headers of one yet. */
+  silent: Set<Socket>
+  /** All connections. */
+  all: () => Iterable<Socket>
   /** Closes connections whose clients have not read their responses for too long. A timer calls it every few seconds. */
   sweep: (nowMs: number) => void
   /** Counts a request that Fastify does not see. Returns false if the connection has too many unanswered requests; then it is closed. */
@@ -93,7 +95,7 @@ export function watchConnections(server: Server): Connections {
   server.on('connection', watch)
   const timer = setInterval(() => sweep(performance.now()), SWEEP_EVERY_MS)
   timer.unref()
-  return { silent, sweep, admit, close: () => clearInterval(timer) }
+  return { silent, all: () => watched.keys(), sweep, admit, close: () => clearInterval(timer) }
 }
 
 /** The bytes of the current write that the kernel has not accepted yet. Without them, a large response would seem stuck until all of it has been sent. */

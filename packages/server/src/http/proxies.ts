@@ -4,9 +4,11 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 
+type Sender = Pick<IncomingMessage, 'headers' | 'socket'>
+
 export interface Proxies {
   /** The address of the client that sent the request to the first trusted proxy, or that connected directly. */
-  senderAddress(request: IncomingMessage): string | null
+  senderAddress(request: Sender): string | null
   /** The protocol and host that the client requested. */
   requestedOrigin(request: IncomingMessage): { protocol: 'http' | 'https'; host: string | undefined }
 }
@@ -23,7 +25,7 @@ export function createProxies(trusted: readonly string[], publicUrl: string | nu
   const known = publicUrl === null ? null : new URL(publicUrl)
   const publicAddress = known === null ? null : ({ protocol: known.protocol === 'https:' ? 'https' : 'http', host: known.host } as const)
 
-  const peerOf = (request: IncomingMessage): string | null => {
+  const peerOf = (request: Sender): string | null => {
     const address = request.socket.remoteAddress
     return address === undefined ? null : plainAddress(address)
   }

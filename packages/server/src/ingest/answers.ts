@@ -10,9 +10,9 @@ import { API_ERRORS, type ApiErrorCode, errorBody } from '../errors.ts'
 
 const EXPOSED = ['Access-Control-Expose-Headers', 'Retry-After'] as const
 const ANY_ORIGIN = ['Access-Control-Allow-Origin', '*', ...EXPOSED] as const
-const SUCCESS = '{"success":true}\n'
+export const SUCCESS = '{"success":true}\n'
 const SUCCESS_HEADERS = ['Content-Type', 'application/json', 'Content-Length', String(SUCCESS.length)]
-const SUCCESS_TO_PROGRAMS = [...SUCCESS_HEADERS, ...ANY_ORIGIN]
+const SUCCESS_TO_PROGRAMS: string[] = [...SUCCESS_HEADERS, ...ANY_ORIGIN]
 const ALLOWED_HEADERS = 'Authorization, Content-Type, X-Retry-Count, traceparent, tracestate'
 const PREFLIGHT_HEADERS = ['Access-Control-Allow-Methods', 'GET, POST, OPTIONS', 'Access-Control-Max-Age', '86400']
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
@@ -32,19 +32,22 @@ const SHARED_SETTINGS = [...ANY_ORIGIN, 'Vary', 'X-Forwarded-Host, X-Forwarded-P
 export function answerSuccess(response: ServerResponse): void {
   if (isOver(response)) return
   // A string, not a buffer: node:http writes a string in one piece with the headers.
-  const headers = response.req.headers.origin === undefined ? SUCCESS_TO_PROGRAMS : [...SUCCESS_HEADERS, ...cors(response)]
-  response.writeHead(200, headers).end(SUCCESS, 'latin1')
+  response.writeHead(200, successHeaders(response.req.headers.origin)).end(SUCCESS, 'latin1')
+}
+
+export function successHeaders(origin: string | undefined): string[] {
+  return origin === undefined ? SUCCESS_TO_PROGRAMS : [...SUCCESS_HEADERS, ...cors(origin)]
 }
 
 export function answerPixel(response: ServerResponse): void {
-  if (!isOver(response)) response.writeHead(200, [...PIXEL_HEADERS, ...cors(response)]).end(PIXEL)
+  if (!isOver(response)) response.writeHead(200, [...PIXEL_HEADERS, ...cors(response.req.headers.origin)]).end(PIXEL)
 }
 
 /** Clients and pages send custom headers. All requested headers are allowed, because none of them is trusted. */
 export function answerPreflight(response: ServerResponse): void {
   const asked = response.req.headers['access-control-request-headers'] ?? ''
   const allowed = /^[\w\-., ]{1,2000}$/.test(asked) ? `${ALLOWED_HEADERS}, ${asked}` : ALLOWED_HEADERS
-  response.writeHead(204, [...PREFLIGHT_HEADERS, ...cors(response), 'Access-Control-Allow-Headers', allowed]).end()
+  response.writeHead(204, [...PREFLIGHT_HEADERS, ...cors(response.req.headers.origin), 'Access-Control-Allow-Headers', allowed]).end()
 }
 
 /**
@@ -70,10 +73,13 @@ export function answerJson(response: ServerResponse, status: number, body: objec
 export function answerText(response: ServerResponse, status: number, json: string, headers: readonly string[]): void {
   if (isOver(response)) return
   const text = `${json}\n`
-  const length = String(Buffer.byteLength(text))
-  response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', length, ...cors(response), ...headers])
+  response.writeHead(status, textHeaders(text, response.req.headers.origin, headers))
   if (headers.includes('Connection')) response.end(text)
   else endAfterRequest(response, text)
+}
+
+export function textHeaders(text: string, origin: string | undefined, more: readonly string[]): string[] {
+  return ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text)), ...cors(origin), ...more]
 }
 
 /**
@@ -119,8 +125,7 @@ const UNPARSED: ReadonlyMap<string, ApiErrorCode> = new Map([
 ])
 
 /** For requests with cookies, browsers accept only the page's own origin in the header, not `*`. */
-function cors({ req: { headers } }: ServerResponse): readonly string[] {
-  const { origin } = headers
+function cors(origin: string | undefined): readonly string[] {
   if (origin === undefined || !/^[!-~]{1,1000}$/.test(origin)) return ANY_ORIGIN
   return ['Access-Control-Allow-Origin', origin, 'Access-Control-Allow-Credentials', 'true', 'Vary', 'Origin', ...EXPOSED]
 }

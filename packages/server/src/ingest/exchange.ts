@@ -102,7 +102,7 @@ export function requestProblem({ route }: Exchange, code: ApiErrorCode, body: Bo
 }
 
 /** Browsers send an Origin header with every request of a script. sendBeacon sends plain text. */
-export function isFromBrowser({ headers }: IncomingMessage): boolean {
+export function isFromBrowser({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
   const type = headers['content-type']
   return headers.origin !== undefined || (type !== undefined && /^\s*text\/plain\b/i.test(type))
 }

@@ -3,6 +3,7 @@
 // and may be read by pages of any origin.
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteOptions } from 'fastify'
 import type { IngestDeps } from './accepting.ts'
 import { answerError, answerPreflight, pathOf } from './answers.ts'
@@ -19,6 +20,7 @@ import {
   SOURCE_CONFIG_PATH,
   typeNamed,
 } from './paths.ts'
+import { PlainConnections } from './plain/plain-connections.ts'
 import { Receiver } from './receive.ts'
 
 export type { IngestDeps, IngestSettings } from './accepting.ts'
@@ -29,14 +31,16 @@ export { MAX_BODIES_BYTES } from './receive.ts'
 
 type Handle = (raw: IncomingMessage, response: ServerResponse, request: FastifyRequest) => void
 
-/** Makes the HTTP server call what `handlerOf` returns for a request, instead of Fastify. */
-export type Bypass = (handlerOf: (request: IncomingMessage) => RequestListener | undefined) => void
+/** Shorter ways for the requests that arrive most. Without them, these take the same way as all others. */
+export interface ShortWays {
+  /** Makes the HTTP server call what `handlerOf` returns for a request, instead of Fastify. */
+  bypass?: (handlerOf: (request: IncomingMessage) => RequestListener | undefined) => void
+  /** If given, plain requests are read without node:http. The connections that have no request are in it: see PlainOptions. */
+  silent?: Set<Socket>
+}
 
-/**
- * `bypass`: for the requests that arrive most. Without it, they take the same way as all others. Returns what decides about requests, for those that
- * ingest threads read.
- */
-export function registerIngest(app: FastifyInstance, deps: IngestDeps, bypass?: Bypass): Deciding {
+/** Returns what decides about requests, for those that ingest threads read. */
+export function registerIngest(app: FastifyInstance, deps: IngestDeps, { bypass, silent }: ShortWays = {}): Deciding {
   const deciding = new Deciding(deps, (error) => app.log.error({ err: error }, 'a request to the tracking API failed'))
   const receiver = new Receiver(deps, deciding)
   const plugin = (scope: FastifyInstance, _options: unknown, done: () => void): void => {
@@ -65,6 +69,13 @@ export function registerIngest(app: FastifyInstance, deps: IngestDeps, bypass?: 
     ]),
   )
   bypass?.(({ method, url }) => (method === 'POST' ? direct.get(url ?? '') : undefined))
+  if (silent !== undefined) {
+    const plain = new PlainConnections({ server: app.server, silent, handler: receiver.plain(DIRECT_PATHS) })
+    app.addHook('preClose', (done) => {
+      plain.close()
+      done()
+    })
+  }
   // Without this listener, Node.js sends 100 Continue by itself.
   app.server.on('checkContinue', (request, response) => {
     if (!isTracking(rewriteTrackingUrl(request)) || !receiver.rejectsUnread(request)) response.writeContinue()

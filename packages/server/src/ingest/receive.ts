@@ -10,6 +10,8 @@ import { browserSettings, sourceConfig } from './browser-settings.ts'
 import type { Deciding } from './deciding.ts'
 import { HttpExchange } from './exchange.ts'
 import type { Route } from './parsing/parse-request.ts'
+import type { PlainHandler } from './plain/plain-connections.ts'
+import { PlainExchange } from './plain/plain-exchange.ts'
 import { refuseUnread } from './refusals.ts'
 import { basicUser } from './sender.ts'
 
@@ -40,6 +42,21 @@ export class Receiver {
 
   messages(request: IncomingMessage, response: ServerResponse, route: Route): void {
     this.#receiveBody(new HttpExchange(request, response, this.#deps.proxies, { route }))
+  }
+
+  /** What handles the requests of connections that node:http does not read. */
+  plain(routes: ReadonlyMap<string, Route>): PlainHandler {
+    return {
+      takes: ({ path, headers, bodyBytes }) => {
+        const route = routes.get(path)
+        if (route === undefined || this.#deciding.hasUnknownKey(headers.authorization)) return false
+        return bodyBytes <= (route === 'batch' ? this.#limits.batch : this.#limits.call).maxBytes
+      },
+      handle: (connection, head, body) => {
+        const exchange = new PlainExchange(routes.get(head.path) as Route, connection, head, this.#deps.proxies)
+        this.#deciding.receive(exchange, body)
+      },
+    }
   }
 
   /** A batch whose write key may be in the query string, because sendBeacon cannot set headers. */

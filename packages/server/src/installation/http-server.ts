@@ -7,7 +7,7 @@ import { ApiError, errorBody } from '../errors.ts'
 import { boundConnections, type Connections } from '../http/connections.ts'
 import { hasSeveralHosts } from '../http/proxies.ts'
 import { serverTimeouts } from '../http/server-timeouts.ts'
-import { type Bypass, rejectUnparsed, rewriteTrackingUrl } from '../ingest/ingest.ts'
+import { rejectUnparsed, rewriteTrackingUrl, type ShortWays } from '../ingest/ingest.ts'
 import type { Log } from '../logging/log.ts'
 
 export interface HttpServerOptions {
@@ -17,12 +17,13 @@ export interface HttpServerOptions {
   onRoute?: ((route: { method: string | string[]; url: string }) => void) | undefined
 }
 
-export interface HttpServer extends Pick<ReturnType<typeof boundConnections>, 'silent'> {
+export interface HttpServer {
   app: FastifyInstance
+  connections: Connections
   /** Set by the stage that has pages. */
   pages: { sendNotFound?: (reply: FastifyReply) => FastifyReply }
   /** Handles requests before Fastify does, if `handlerOf` returns a function for them. */
-  bypass: Bypass
+  bypass: NonNullable<ShortWays['bypass']>
 }
 
 export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServerOptions): HttpServer {
@@ -52,7 +53,7 @@ export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServe
     return503OnClosing: false,
   }) as unknown as FastifyInstance
   if (onRoute) app.addHook('onRoute', onRoute)
-  const { silent, admit } = boundConnections(app)
+  const connections = boundConnections(app)
   // Bodies for unknown paths, and for paths that expect none, are not read: they would only use memory and be discarded.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _body, next) => next(null))
@@ -76,14 +77,14 @@ export function createHttpServer(log: Log, { bodyTimeoutMs, onRoute }: HttpServe
     request.log.error({ err: error }, 'a request failed')
     return reply.code(500).send(errorBody(new ApiError('internal_error')))
   })
-  return { app, silent, pages, bypass: createBypass(app, admit) }
+  return { app, connections, pages, bypass: createBypass(app, connections.admit) }
 }
 
 /**
  * Fastify's own work for a request takes as long as parsing and checking a message. What it does for every request is done here too: the hooks above, and
  * the header by which clients close their connections while the service stops, for which it gets the request.
  */
-function createBypass(app: FastifyInstance, admit: Connections['admit']): Bypass {
+function createBypass(app: FastifyInstance, admit: Connections['admit']): HttpServer['bypass'] {
   let isClosing = false
   app.addHook('preClose', (done) => {
     isClosing = true

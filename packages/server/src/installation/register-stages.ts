@@ -11,7 +11,7 @@ import type { OperatorTools } from '../control/routes/operator-tools.ts'
 import { createAddressGuard } from '../delivery/sender/http/address-guard.ts'
 import { createDialCheck } from '../delivery/sender/http/dial-check.ts'
 import { registerReadiness } from '../http/readiness.ts'
-import { type Bypass, type Deciding, MAX_BODIES_BYTES, registerIngest } from '../ingest/ingest.ts'
+import { type Deciding, MAX_BODIES_BYTES, registerIngest, type ShortWays } from '../ingest/ingest.ts'
 import { createOAuth } from '../oauth/oauth.ts'
 import { registerDashboard } from '../pages/dashboard.ts'
 import { registerDocs } from '../pages/docs.ts'
@@ -35,12 +35,12 @@ interface Service {
 
 /** Resolves with what decides about tracking requests, and whether a build of the dashboard was found. */
 export async function registerStages(
-  { app, bypass, pages }: HttpServer,
+  { app, bypass, connections, pages }: HttpServer,
   service: Service,
 ): Promise<{ deciding: Deciding; hasDashboard: boolean }> {
   const { store, access } = service.core
   registerReadiness(app, { check: () => store.check(), authorize: (request) => access.allows(request) })
-  const deciding = await registerTracking(app, service, bypass)
+  const deciding = await registerTracking(app, service, { bypass, silent: connections.silent })
   registerMetrics(app, service)
   const routes = await registerControlApi(app, service)
   registerDocs(app, { document: () => apiDocument(routes), site: join(PACKAGES, '..', 'docs', '.vitepress', 'dist') })
@@ -49,7 +49,7 @@ export async function registerStages(
   return { deciding, hasDashboard: hasBuild }
 }
 
-async function registerTracking(app: FastifyInstance, { core, work, config, bodyTimeoutMs }: Service, bypass: Bypass): Promise<Deciding> {
+async function registerTracking(app: FastifyInstance, { core, work, config, bodyTimeoutMs }: Service, ways: ShortWays): Promise<Deciding> {
   const { store, clock, pacing, proxies, privacy, plans, observer } = core
   const oauth = createOAuth({ store, clock, requestedOrigin: (request) => proxies.requestedOrigin(request) })
   await oauth.register(app)
@@ -73,7 +73,7 @@ async function registerTracking(app: FastifyInstance, { core, work, config, body
       },
       ...observer.ingest,
     },
-    bypass,
+    ways,
   )
 }
 

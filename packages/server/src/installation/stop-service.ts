@@ -70,7 +70,7 @@ async function stopStages({ work, server, threads }: Running, budget: StopBudget
 }
 
 /** The threads first: until their last request is answered, they pass requests on to the server. */
-async function closeConnections({ app, silent }: HttpServer, threads: IngestThreads | null): Promise<void> {
+async function closeConnections({ app, connections }: HttpServer, threads: IngestThreads | null): Promise<void> {
   await threads?.close(STOP_MS.clients)
-  await closeServer(app, silent, STOP_MS.clients)
+  await closeServer(app, connections, STOP_MS.clients)
 }
