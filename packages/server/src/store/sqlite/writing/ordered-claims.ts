@@ -73,13 +73,7 @@ export class OrderedClaims {
   #claimFresh(destination: number, request: OrderedClaimRequest, found: Found): number {
     const { destinationId, nowMs, maxFresh, maxBytes, leaving = [] } = request
     const { claims, orderKeys } = this.#context
-    const mayMove = leaving.length > 0 || orderKeys.hasAny(destination)
-    const states = new Map<OrderKey, boolean>(leaving.map((key) => [key, false]))
-    const isFree = (key: OrderKey): boolean => {
-      const known = states.get(key) ?? orderKeys.stateOf(destination, key) === 'free'
-      states.set(key, known)
-      return known
-    }
+    const isFree = orderKeys.freeKeys(destination, leaving)
     // Rows are changed while they are read, so they are read in full first. Claimed ones are few: no more than fit in memory.
     const unclaimed: ShipmentRow[] = []
     for (const row of rowsOf(this.#fresh, destination)) {
@@ -89,7 +83,7 @@ export class OrderedClaims {
     }
     for (const [at, row] of unclaimed.entries()) {
       if (at === maxFresh || found.bytes > maxBytes) return row.ord as number
-      const parts = mayMove ? this.#moveWaiting(destination, row, isFree, nowMs) : row.parts
+      const parts = isFree === null ? row.parts : this.#moveWaiting(destination, row, isFree, nowMs)
       if (parts !== null) this.#reader.claimRow({ ...row, parts }, destinationId, found)
     }
     return NO_FRONTIER
