@@ -239,7 +239,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'retry-overtaken',
     breaks: 'New messages of a key are sent while its head waits for another attempt.',
     file: 'store/sqlite/writing/ordered-claims.ts',
-    changes: [['const mayMove = leaving.length > 0 || orderKeys.hasAny(destination)', 'const mayMove = false']],
+    changes: [['const isFree = orderKeys.freeKeys(destination, leaving)', 'const isFree = null']],
     fault: 'node-killed',
     store: 'sqlite',
     expected: NOT_IN_ORDER,
