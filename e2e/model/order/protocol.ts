@@ -1,6 +1,6 @@
 // The protocol by which nodes share the partitions of ordered destinations, as the steps that are possible in a state: see docs/decisions/0110-order.md.
 // The rows, their claims and the fence are those of ../protocol.ts, which also has lost answers and late commits. New here are the order of claims
-// and starts, the owner of the partition, and requests that reach the receiver late. Nodes are less careful than real ones.
+// and starts, the owners of partitions, shipments that are not divided, and requests that reach the receiver late. Nodes are less careful than real ones.
 
 import type { Model, Step } from '../checker.ts'
 import { type Holder, holderOf, nodeOf } from '../state.ts'
@@ -30,7 +30,7 @@ function stepsOf(state: State, mutant: OrderMutant | null): Step<State>[] {
   for (const [r, { message, holder }] of state.requests.entries()) {
     can(`the request of node ${nodeOf(holder)} with message ${message} arrives`, (draft) => arrive(draft, r, message), true)
   }
-  if (state.mustWait) can('the requests of the dead owner can no longer arrive', endWait)
+  if (state.mustWait.includes(true)) can('the requests of the dead owner can no longer arrive', endWait)
   return steps
 
   function me(n: number): Holder {
@@ -64,20 +64,65 @@ function stepsOf(state: State, mutant: OrderMutant | null): Step<State>[] {
 
   function memberSteps(n: number): void {
     const holder = me(n)
-    const next = state.messages.findIndex(({ isStored }) => !isStored)
-    if (next >= 0) can(`node ${n} stores and acknowledges message ${next}`, (draft) => store(draft, n, next))
-    if (state.owner === 0) can(`node ${n} takes the partition`, (draft) => (draft.owner = holder))
-    const isIdle = state.tasks.every((task) => task.holder !== holder || mutant === 'give partitions back at once')
-    if (state.owner === holder && isIdle) can(`node ${n} gives the partition back`, (draft) => (draft.owner = 0), true)
-    if (state.owner !== holder && mutant !== 'no fence on partitions') return
-    // Until a failure is recorded, the database does not know of it. What the node claims behind it goes back at once.
-    const isStopped = state.tasks.some((task) => task.holder === holder && stops(task)) && mutant !== 'keep what is behind a retry'
-    if (isStopped) return
-    for (const [at, row] of state.rows.entries()) {
-      const isNext = state.rows.every((other) => other.ord >= row.ord || other.holder === holder) || mutant === 'claims in any order'
-      if (row.holder === 0 && (isNext || mutant === 'no fence on partitions'))
-        can(`node ${n} claims message ${row.message}`, (draft) => claim(draft, at, holder))
+    const next = state.messages.find(({ isStored }) => !isStored)?.request
+    if (next !== undefined) storeSteps(n, next)
+    for (const [part, owner] of state.owners.entries()) {
+      if (owner === 0) can(`node ${n} takes partition ${part}`, (draft) => (draft.owners[part] = holder))
+      const keeps = (row: Row): boolean =>
+        row.holder === holder &&
+        (partOf(state, row) === part || (row.isUndivided && mutant !== 'give partitions back with an undivided shipment'))
+      const isIdle = !state.rows.some(keeps) || mutant === 'give partitions back at once'
+      if (owner === holder && isIdle) can(`node ${n} gives partition ${part} back`, (draft) => (draft.owners[part] = 0), true)
     }
+    if (state.tasks.some((task) => task.holder === holder && task.stage === 'held'))
+      can(`node ${n} gives back what it has not started`, (draft) => giveBack(draft, holder), true)
+    const owned = state.owners.filter((owner) => owner === holder).length
+    for (const [at, row] of state.rows.entries()) {
+      if (row.holder !== 0) continue
+      if (row.isUndivided && owned > 0 && owned < state.owners.length)
+        can(`node ${n} divides ${row.messages.join('+')}`, (draft) => divide(draft, at))
+      const mayClaim = row.isUndivided
+        ? owned === state.owners.length || (owned > 0 && mutant === 'claim an undivided shipment without all partitions')
+        : state.owners[partOf(state, row) as number] === holder
+      if (!mayClaim && mutant !== 'no fence on partitions') continue
+      const messages = row.messages.filter((message) => isNext(row, message) && !isLeaving(holder, message))
+      if (messages.length > 0) can(`node ${n} claims ${messages.join('+')}`, (draft) => claim(draft, at, messages, holder))
+    }
+  }
+
+  /** What the node knows of the owners may be a moment old, so it may store a request undivided although it does not own all partitions. */
+  function storeSteps(n: number, request: number): void {
+    for (const isUndivided of state.owners.length > 1 ? [true, false] : [false])
+      can(`node ${n} stores and acknowledges request ${request}${isUndivided ? ', undivided' : ''}`, (draft) =>
+        store(draft, n, request, isUndivided),
+      )
+  }
+
+  /** Whether no earlier message of the key can be claimed. Those that others hold are not read: they are of other partitions. */
+  function isNext({ ord }: Row, message: number): boolean {
+    if (mutant === 'claims in any order') return true
+    return state.rows.every(
+      (other) =>
+        other.ord >= ord ||
+        other.holder !== 0 ||
+        !other.messages.some((earlier) => isSameKey(earlier, message)) ||
+        (other.isUndivided && mutant === 'claim past an undivided shipment'),
+    )
+  }
+
+  /** Until a failure is recorded, the database does not know of it. What the node claims behind it, and behind what is on its way back, goes back at once. */
+  function isLeaving(holder: Holder, message: number): boolean {
+    if (mutant === 'keep what is behind a retry') return false
+    const own = state.tasks.filter((task) => task.holder === holder)
+    const isOnItsWay = (earlier: number): boolean => isSameKey(earlier, message) && own.every((task) => task.message !== earlier)
+    return (
+      own.some((task) => stops(task) && isSameKey(task.message, message)) ||
+      (state.rows.some((row) => row.holder === holder && row.messages.some(isOnItsWay)) && mutant !== 'claim past what is on its way back')
+    )
+  }
+
+  function isSameKey(one: number, other: number): boolean {
+    return (state.messages[one] as Message).part === (state.messages[other] as Message).part
   }
 
   function taskSteps(t: number, { message, ord, holder, stage }: Task): void {
@@ -86,10 +131,11 @@ function stepsOf(state: State, mutant: OrderMutant | null): Step<State>[] {
     const isRunning = status === 'up' || status === 'cut'
     const isMine = me(n) === holder
     if (stage === 'held' && isRunning && isMine) {
-      const before = state.tasks.filter((other) => other.holder === holder && other.ord < ord)
+      const before = state.tasks.filter((other) => other.holder === holder && other.ord < ord && isSameKey(other.message, message))
+      const { part } = state.messages[message] as Message
       const isFirst = before.every((other) => isReceived(other)) || mutant === 'claims in any order'
       const isAllowed = mayStart || mutant === 'start within the whole lease'
-      if (isFirst && isAllowed && !(state.mustWait && state.owner === holder))
+      if (isFirst && isAllowed && !(state.mustWait[part] && state.owners[part] === holder))
         can(`node ${n} starts a request with message ${message}`, (draft) => start(draft, t))
     }
     if (stage === 'running' && status !== 'frozen' && status !== 'down') {
@@ -107,25 +153,36 @@ function stepsOf(state: State, mutant: OrderMutant | null): Step<State>[] {
 
   // ── What the steps change ──
 
-  function store(draft: State, n: number, message: number): void {
+  function store(draft: State, n: number, request: number, isUndivided: boolean): void {
     const isBehind = mutant === 'order by the clocks of nodes' && (draft.nodes[n] as Node).isBehind
-    ;(draft.messages[message] as Message).isStored = true
-    draft.lastOrd++
-    draft.rows.push({ message, ord: isBehind ? draft.lastOrd - 10 : draft.lastOrd, holder: 0, claim: 0 })
+    const ord = ++draft.lastOrd - (isBehind ? 10 : 0)
+    const messages = [...draft.messages.keys()].filter((message) => draft.messages[message]?.request === request)
+    for (const message of messages) (draft.messages[message] as Message).isStored = true
+    draft.rows.push({ messages, isUndivided: true, ord, holder: 0, claim: 0 })
+    if (!isUndivided) divide(draft, draft.rows.length - 1)
   }
 
-  function claim(draft: State, at: number, holder: Holder): void {
+  /** Replaces a row by one for each message, at the same place. Messages of one request have different keys. */
+  function divide(draft: State, at: number): void {
+    const [row] = draft.rows.splice(at, 1) as [Row]
+    for (const message of row.messages) draft.rows.push({ ...row, messages: [message], isUndivided: false })
+  }
+
+  /** The other messages of the row are put into rows of their own, behind others of their keys. */
+  function claim(draft: State, at: number, messages: readonly number[], holder: Holder): void {
     const row = draft.rows[at] as Row
-    row.holder = holder
-    row.claim = ++draft.lastClaim
-    draft.tasks.push({ ...row, stage: 'held' })
+    const left = row.messages.filter((message) => !messages.includes(message))
+    if (left.length > 0) divide(draft, draft.rows.push({ ...row, messages: left }) - 1)
+    Object.assign(row, { messages: [...messages], holder, claim: ++draft.lastClaim })
+    const { ord, claim: number } = row
+    for (const message of messages) draft.tasks.push({ message, ord, holder, claim: number, stage: 'held' })
   }
 
   function start(draft: State, t: number): void {
     const task = draft.tasks[t] as Task
     const isFirst =
       (draft.messages[task.message] as Message).arrivals === 0 && draft.requests.every(({ message }) => message !== task.message)
-    const before = draft.messages.slice(0, task.message)
+    const before = draft.messages.slice(0, task.message).filter((_, earlier) => isSameKey(earlier, task.message))
     if (isFirst && before.some(({ hasEnded }) => !hasEnded)) draft.broken.push(STARTED)
     task.stage = 'running'
     draft.requests.push({ message: task.message, holder: task.holder })
@@ -140,7 +197,7 @@ function stepsOf(state: State, mutant: OrderMutant | null): Step<State>[] {
     else if (r >= 0) draft.requests.splice(r, 1)
     task.stage = stage
     if (isReceived(task)) (draft.messages[task.message] as Message).hasEnded = true
-    if (stops(task) && mutant !== 'keep what is behind a retry') giveBack(draft, task.holder, task.ord + 1)
+    if (stops(task) && mutant !== 'keep what is behind a retry') giveBack(draft, task.holder, task)
   }
 
   /** Its key goes on before the outcome is recorded. */
@@ -154,16 +211,17 @@ function stepsOf(state: State, mutant: OrderMutant | null): Step<State>[] {
 
   function settle(draft: State, t: number): void {
     const [{ message, ord, holder, claim: number, stage }] = draft.tasks.splice(t, 1) as [Task]
-    const at = draft.rows.findIndex((row) => row.message === message && row.holder === holder && row.claim === number)
-    const loose = mutant === 'no fence on rows' ? draft.rows.findIndex((row) => row.message === message) : -1
-    const found = at >= 0 ? at : loose
+    const has = (row: Row): boolean => row.messages.includes(message)
+    const row = draft.rows.find((one) => has(one) && ((one.holder === holder && one.claim === number) || mutant === 'no fence on rows'))
     // The message is sent again.
-    if (found < 0) return void ((draft.messages[message] as Message).wasInFlight = true)
-    draft.rows.splice(found, 1)
+    if (row === undefined) return void ((draft.messages[message] as Message).wasInFlight = true)
+    row.messages = row.messages.filter((other) => other !== message)
+    if (row.messages.length === 0) draft.rows.splice(draft.rows.indexOf(row), 1)
+    else releaseIfOver(draft, row)
     if (stage !== 'retry') (draft.messages[message] as Message).hasEnded = true
     if (stage !== 'retry') return
     const behind = mutant === 'retry behind the next message'
-    draft.rows.push({ message, ord: behind ? ++draft.lastOrd : ord, holder: 0, claim: 0 })
+    draft.rows.push({ messages: [message], isUndivided: false, ord: behind ? ++draft.lastOrd : ord, holder: 0, claim: 0 })
   }
 
   function declareDead(draft: State, dead: Holder): void {
@@ -171,14 +229,16 @@ function stepsOf(state: State, mutant: OrderMutant | null): Step<State>[] {
     const held = draft.rows.filter(({ holder }) => holder === dead)
     for (const row of held) row.holder = 0
     markInFlight(draft)
-    if (draft.owner !== dead || mutant === 'partitions of dead nodes stay theirs') return
-    draft.owner = 0
-    if (held.length > 0) draft.mustWait = true
+    if (mutant === 'partitions of dead nodes stay theirs') return
+    for (const [part, owner] of draft.owners.entries()) if (owner === dead) draft.owners[part] = 0
+    for (const { messages, isUndivided } of held)
+      if (!isUndivided || mutant !== 'no wait for the keys of an undivided shipment')
+        for (const message of messages) draft.mustWait[(draft.messages[message] as Message).part] = true
   }
 
   /** The last heartbeat of the dead owner is longer ago than it may start requests after one, and then the deadline of a request has passed. */
   function endWait(draft: State): void {
-    draft.mustWait = false
+    draft.mustWait.fill(false)
     if (mutant !== 'takeover without waiting for the deadline of old requests')
       draft.requests = draft.requests.filter(({ holder }) => draft.members.includes(holder))
     markInFlight(draft)
@@ -202,19 +262,30 @@ function stepsOf(state: State, mutant: OrderMutant | null): Step<State>[] {
     draft.members.push(holderOf(n, node.joins))
   }
 
-  /** Gives back what the node holds and has not started, from a place in the order on. */
-  function giveBack(draft: State, holder: Holder, fromOrd: number): void {
-    for (const task of draft.tasks.filter((other) => other.holder === holder && other.stage === 'held' && other.ord >= fromOrd)) {
-      draft.tasks.splice(draft.tasks.indexOf(task), 1)
-      const row = draft.rows.find(({ message, claim: number }) => message === task.message && number === task.claim)
-      if (row !== undefined) row.holder = 0
-    }
+  /** Gives back what the node holds and has not started: everything, or what comes after a message of its key. */
+  function giveBack(draft: State, holder: Holder, after?: Task): void {
+    const left = new Set(
+      draft.tasks.filter(
+        (task) =>
+          task.holder === holder &&
+          task.stage === 'held' &&
+          (after === undefined || (task.ord > after.ord && isSameKey(task.message, after.message))),
+      ),
+    )
+    draft.tasks = draft.tasks.filter((task) => !left.has(task))
+    for (const row of draft.rows) if (row.holder === holder) releaseIfOver(draft, row)
+  }
+
+  /** A message that goes back does so when the last message of its row that was started has ended, and is recorded. A process that was killed releases nothing. */
+  function releaseIfOver(draft: State, row: Row): void {
+    const isOver = draft.tasks.every(({ holder, claim: number }) => holder !== row.holder || number !== row.claim)
+    if (isOver && me(nodeOf(row.holder)) === row.holder) row.holder = 0
   }
 
   function arrive(draft: State, r: number, message: number): void {
     draft.requests.splice(r, 1)
     const it = draft.messages[message] as Message
-    if (draft.messages.slice(message + 1).some(({ arrivals }) => arrivals > 0)) {
+    if (draft.messages.some(({ arrivals }, later) => later > message && isSameKey(later, message) && arrivals > 0)) {
       if (it.arrivals === 0) draft.broken.push(FIRST)
       else if (!it.wasInFlight) draft.broken.push(AGAIN)
     }
@@ -224,4 +295,9 @@ function stepsOf(state: State, mutant: OrderMutant | null): Step<State>[] {
   function set(draft: State, n: number, change: Partial<Node>): void {
     Object.assign(draft.nodes[n] as Node, change)
   }
+}
+
+/** The partition of a row that is divided. */
+function partOf({ messages }: State, row: Row): number | null {
+  return row.isUndivided ? null : (messages[row.messages[0] as number] as Message).part
 }

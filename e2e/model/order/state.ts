@@ -1,11 +1,16 @@
-// A state of the model of ordered deliveries: one partition of one destination, with the messages of one key. Plain data. Messages of other keys and
-// partitions do not wait for these, so one of each is enough to find an inversion. The sender sends each message after the one before was acknowledged.
+// A state of the model of ordered deliveries: the messages of one or two keys for one destination, each key in a partition of its own. Plain data.
+// Messages of different keys wait for each other only in shipments that are not divided, so two keys are enough to find an inversion. The sender sends
+// each request after the one before was acknowledged.
 
-import { type Holder, holderOf } from '../state.ts'
+import { type Holder, holderOf, nodeOf } from '../state.ts'
 
-/** A row of the queue: the message, its place in the order of acceptance, and who holds it under which claim. */
+/**
+ * A row of the queue: its messages, its place in the order of acceptance, and who holds it under which claim. If it is divided, its messages are of one
+ * partition.
+ */
 export interface Row {
-  message: number
+  messages: number[]
+  isUndivided: boolean
   ord: number
   holder: Holder
   claim: number
@@ -40,6 +45,12 @@ export interface Node {
 }
 
 export interface Message {
+  /** The number of its request, and of its partition. */
+  request: number
+  part: number
+  /** Whether it is the last message of its key, and the only one. */
+  isLast: boolean
+  isAlone: boolean
   isStored: boolean
   /** A process, or the database, knows that its delivery has ended. */
   hasEnded: boolean
@@ -50,10 +61,10 @@ export interface Message {
 
 export interface State {
   members: Holder[]
-  /** The owner of the partition; 0 for none. */
-  owner: Holder
-  /** The new owner waits until requests of the dead one can no longer arrive. */
-  mustWait: boolean
+  /** The owner of each partition; 0 for none. */
+  owners: Holder[]
+  /** Of which partitions the new owner waits until requests of the dead one can no longer arrive. */
+  mustWait: boolean[]
   nodes: Node[]
   messages: Message[]
   rows: Row[]
@@ -69,18 +80,21 @@ export interface State {
 
 export interface Bounds {
   nodes: number
-  messages: number
+  /** With two partitions, shipments may be undivided. */
+  parts: number
+  /** The requests of the sender. Each letter is a message of the key `a` or `b`. */
+  requests: readonly string[]
   faults: number
   refusals: number
 }
 
-export function initialState({ nodes, messages, faults, refusals }: Bounds): State {
+export function initialState({ nodes, parts, requests, faults, refusals }: Bounds): State {
   return {
     members: Array.from({ length: nodes }, (_, n) => holderOf(n, 1)),
-    owner: 0,
-    mustWait: false,
+    owners: Array.from({ length: parts }, () => 0),
+    mustWait: Array.from({ length: parts }, () => false),
     nodes: Array.from({ length: nodes }, (_, n) => ({ status: 'up', joins: 1, mayStart: true, isBehind: n > 0 })),
-    messages: Array.from({ length: messages }, () => ({ isStored: false, hasEnded: false, arrivals: 0, wasInFlight: false })),
+    messages: messagesOf(requests),
     rows: [],
     tasks: [],
     requests: [],
@@ -92,51 +106,88 @@ export function initialState({ nodes, messages, faults, refusals }: Bounds): Sta
   }
 }
 
+function messagesOf(requests: readonly string[]): Message[] {
+  const all = requests.flatMap((keys, request) => Array.from(keys, (key) => ({ key, request })))
+  return all.map(({ key, request }, at) => {
+    const others = all.flatMap((other, place) => (other.key === key && place !== at ? [place] : []))
+    const part = 'ab'.indexOf(key)
+    const [isLast, isAlone] = [others.every((place) => place < at), others.length === 0]
+    return { request, part, isLast, isAlone, isStored: false, hasEnded: false, arrivals: 0, wasInFlight: false }
+  })
+}
+
 export function copyState(state: State): State {
   return {
     ...state,
     members: [...state.members],
+    owners: [...state.owners],
+    mustWait: [...state.mustWait],
     nodes: state.nodes.map((node) => ({ ...node })),
     messages: state.messages.map((message) => ({ ...message })),
-    rows: state.rows.map((row) => ({ ...row })),
+    rows: state.rows.map((row) => ({ ...row, messages: [...row.messages] })),
     tasks: state.tasks.map((task) => ({ ...task })),
     requests: state.requests.map((request) => ({ ...request })),
     broken: [...state.broken],
   }
 }
 
-/** Equal for states that differ only in how often nodes have joined, and in claim numbers and places that have the same order. */
+/**
+ * Equal for states that differ only in the numbers of nodes, in how often these have joined, in claim numbers and places that have the same order, and in
+ * what no promise depends on. `isBehind` of nodes, which only a mutant reads, is left out.
+ */
 export function keyOf(state: State): string {
-  const { members, owner, mustWait, nodes, messages, rows, tasks, requests, faultsLeft, refusalsLeft, broken } = state
+  let least: string | undefined
+  for (const order of ORDERS[state.nodes.length] as number[][]) {
+    const key = keyInOrder(state, order)
+    if (least === undefined || key < least) least = key
+  }
+  return least as string
+}
+
+/** All orders of so many nodes. */
+const ORDERS = [0, 1, 2, 3].map((count) => ordersOf(Array.from({ length: count }, (_, n) => n)))
+
+function ordersOf(nodes: readonly number[]): number[][] {
+  if (nodes.length === 0) return [[]]
+  return nodes.flatMap((n) => ordersOf(nodes.filter((other) => other !== n)).map((rest) => [n].concat(rest)))
+}
+
+/** `order`: the number of the node at each place. */
+function keyInOrder(state: State, order: readonly number[]): string {
+  const { members, owners, mustWait, nodes, messages, rows, tasks, requests, faultsLeft, refusalsLeft, broken } = state
   const name = (holder: Holder): string => {
     if (holder === 0) return '-'
-    const n = Math.floor(holder / 100)
-    return `${n}${(nodes[n] as Node).joins - (holder % 100)}`
+    const n = nodeOf(holder)
+    return `${order.indexOf(n)}${holderOf(n, (nodes[n] as Node).joins) - holder}`
   }
-  const ords = [...new Set([...rows, ...tasks].map(({ ord }) => ord))].sort((a, b) => a - b)
+  const places = [...new Set([...rows, ...tasks].map(({ ord }) => ord))].sort((a, b) => a - b)
   const parts = [
-    members.map(name).sort().join(),
-    name(owner) + Number(mustWait),
-    nodes.map(({ status, mayStart }) => status.charAt(0) + Number(mayStart)).join(),
-    messages.map((m) => `${Number(m.isStored)}${Number(m.hasEnded)}${Math.min(m.arrivals, 1)}${Number(m.wasInFlight)}`).join(),
-    rows
-      .map(({ message, ord, holder }) => `${message}/${ords.indexOf(ord)}/${name(holder)}`)
-      .sort()
-      .join(),
-    tasks
-      .map(({ message, ord, holder, claim, stage }) => {
-        const isCurrent = rows.some((row) => row.message === message && row.holder === holder && row.claim === claim)
-        return `${message}/${ords.indexOf(ord)}/${name(holder)}/${stage}/${Number(isCurrent)}`
-      })
-      .sort()
-      .join(),
-    requests
-      .map(({ message, holder }) => `${message}/${name(holder)}`)
-      .sort()
-      .join(),
+    sorted(members, name),
+    owners.map((owner, part) => name(owner) + Number(mustWait[part])).join(),
+    order.map((n) => `${(nodes[n] as Node).status.charAt(0)}${Number((nodes[n] as Node).mayStart)}`).join(),
+    messages.map(factsOf).join(),
+    sorted(rows, (row) => `${row.messages.join('+')}/${Number(row.isUndivided)}/${places.indexOf(row.ord)}/${name(row.holder)}`),
+    sorted(tasks, ({ message, ord, holder, claim, stage }) => {
+      const isCurrent = rows.some((row) => row.messages.includes(message) && row.holder === holder && row.claim === claim)
+      return `${message}/${places.indexOf(ord)}/${name(holder)}/${stage}/${Number(isCurrent)}`
+    }),
+    sorted(
+      requests.filter(({ message }) => !messages[message]?.isAlone),
+      ({ message, holder }) => `${message}/${name(holder)}`,
+    ),
     faultsLeft,
     refusalsLeft,
     broken.join(),
   ]
   return parts.join(';')
+}
+
+/** The promises are about messages of one key: how the last of them ended, and whether the only one arrived, changes nothing. */
+function factsOf({ isStored, hasEnded, arrivals, wasInFlight, isLast, isAlone }: Message): number {
+  return Number(isStored) + 2 * Number(!isLast && hasEnded) + 4 * Number(!isAlone && arrivals > 0) + 8 * Number(!isLast && wasInFlight)
+}
+
+function sorted<T>(items: readonly T[], text: (item: T) => string): string {
+  if (items.length === 0) return ''
+  return items.map(text).sort().join()
 }
