@@ -284,6 +284,21 @@ describe('The API of ordered destinations', () => {
     assert.equal((await change(null)).body.order, null)
   })
 
+  test('with hold, a key above the limit goes on collecting, and there is an incident', async () => {
+    await using it = await waitingFor(fails(500), { order: { onFailure: 'hold', maxWaiting: 100 } })
+    await it.wiring.send(Array.from({ length: 100 }, () => it.users.message('a')))
+    const path = `/incidents?rule=order_backlog_growing&destinationId=${it.wiring.destinationId}`
+    const [incident] = await eventually(
+      async () => (await call('GET', path)).body.data,
+      ({ length }) => length === 1,
+      WAITING,
+    )
+    assert.equal(incident.state, 'open')
+    assert.match(incident.message, /1 key has more than 100 waiting messages\. Look at/)
+    const [key] = (await call('GET', it.order)).body.data
+    assert.deepEqual([key.state, key.waiting, key.head.messageId], ['waiting', 102, it.users.id('a', 1)])
+  })
+
   test('too many waiting messages end the head only while the destination is enabled, not paused, and its breaker is closed', async () => {
     await using it = await waitingFor((arrival) => (arrival.messages[0]?.messageId?.endsWith('/a/1') ? { status: 500 } : undefined), {
       order: { maxWaiting: 100 },

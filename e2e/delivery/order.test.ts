@@ -67,6 +67,32 @@ describe('Ordered destinations', () => {
     assertOrdered(receiver.arrivals)
   })
 
+  for (const [by, waits] of [
+    ['user', 'a/2'],
+    ['source', 'b/1'],
+  ] as const) {
+    test(`the messages of a destination with two sources wait for others of the same ${by}`, async () => {
+      const nameOf = ({ user, number }: { user: string; number: number }): string => `${user}/${number}`
+      let isBroken = true
+      const answer = (arrival: Arrival) => (isBroken && sentIn(arrival).map(nameOf).includes('a/1') ? { status: 500 } : undefined)
+      await using it = await ordered(answer, { order: { by } })
+      const { receiver, wiring } = it
+      const hasArrived = (): boolean => receiver.arrivals.flatMap(sentIn).map(nameOf).includes(waits)
+      const other = await wire(service)
+      await wiring.change({ sourceIds: [wiring.sourceId, other.sourceId] })
+      const users = new Users()
+      await wiring.send([users.message('a')])
+      await wiring.attempted(users.id('a', 1), 1)
+      await wiring.send([users.message('b')])
+      await other.send([users.message('a'), users.message('c')])
+      await receiver.until(() => acceptedOf(receiver) === 2, WAITING)
+      assert.equal(hasArrived(), false)
+      isBroken = false
+      await receiver.until(() => acceptedOf(receiver) === users.total, WAITING)
+      assert.equal(hasArrived(), true)
+    })
+  }
+
   test('a message that fails for good lets the next one pass with skip, and holds its user with hold', async () => {
     const refuses = (arrival: Arrival): Answer | undefined =>
       arrival.messages[0]?.messageId?.endsWith('a/1') ? { status: 400 } : undefined
