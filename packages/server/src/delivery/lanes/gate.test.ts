@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { OrderKey } from '../../model/order/order-key.ts'
 import type { Destination } from '../../store/store.ts'
 import type { Outcome } from '../link/outcome.ts'
 import { FAILURES_TO_OPEN } from './breaker.ts'
@@ -29,9 +30,10 @@ function gateOf(change: Partial<Destination> = {}) {
     holdOf: () => state.hold,
     onBlocked: () => told.push('blocked'),
   })
-  const answer = (verdict: Outcome['verdict'], retryAfterMs: number | null = null): void =>
-    gate.judge([{ url: 'https://example.com/', startedAtMs: 0, version: 1, outcome: { verdict, retryAfterMs } as Outcome }])
-  return { gate, state, told, answer }
+  const judge = (outcome: Pick<Outcome, 'verdict'> & Partial<Outcome>, key: OrderKey | null = null): void =>
+    gate.judge([{ url: 'https://example.com/', startedAtMs: 0, version: 1, outcome: outcome as Outcome }], key)
+  const answer = (verdict: Outcome['verdict'], retryAfterMs: number | null = null): void => judge({ verdict, retryAfterMs })
+  return { gate, state, told, answer, judge }
 }
 
 test('of emails, at most 20 are in flight, and of the loads of a warehouse one', () => {
@@ -94,6 +96,34 @@ test('permanent failures do not open the breaker: the receiver is alive', () => 
   const { gate, told, answer } = gateOf()
   for (let nth = 0; nth < 2 * FAILURES_TO_OPEN; nth++) answer('permanent')
   assert.deepEqual([gate.breaker.state, told], ['closed', []])
+})
+
+test('failures of one key alone do not open the breaker; those of many keys do, and of one key while it is open', () => {
+  const { gate, state, judge } = gateOf()
+  const fail = (key: OrderKey): void => judge({ verdict: 'temporary', retryAfterMs: null }, key)
+  for (let nth = 0; nth < 2 * FAILURES_TO_OPEN; nth++) fail(1)
+  assert.equal(gate.breaker.state, 'closed')
+  for (let key = 2; key < FAILURES_TO_OPEN; key++) fail(key)
+  assert.equal(gate.breaker.state, 'closed')
+  judge({ verdict: 'success' }, 99)
+  for (let key = 1; key < FAILURES_TO_OPEN; key++) fail(key)
+  assert.equal(gate.breaker.state, 'closed', 'a success starts the count again')
+  fail(FAILURES_TO_OPEN)
+  assert.equal(gate.breaker.state, 'open')
+  state.nowMs = gate.blockedUntilMs
+  gate.breaker.started()
+  fail(1)
+  assert.ok(gate.blockedUntilMs > state.nowMs, 'a probe with a key that has failed before')
+})
+
+test('of an ordered destination, only the Retry-After of a rate limit blocks it', () => {
+  const { gate, judge } = gateOf()
+  judge({ verdict: 'temporary', status: 500, retryAfterMs: 5_000 }, 1)
+  assert.equal(gate.isBlocked(0), false)
+  for (const [nth, status] of [429, 503].entries()) {
+    judge({ verdict: 'temporary', status, retryAfterMs: 5_000 * (nth + 1) }, 1)
+    assert.equal(gate.blockedUntilMs, 5_000 * (nth + 1), String(status))
+  }
 })
 
 test('a report of another node opens the breaker; new URLs close it and end the pause', () => {

@@ -255,6 +255,21 @@ export function ordering({ store, reopen }: StoreFixture): void {
     assert.deepEqual(names(await claimOrdered(store(), destinationId)).sort(), ['a2', 'a3', 'b2'])
   })
 
+  test('heads are claimed in the order in which they are due, so successive probes have different keys', async () => {
+    const { sourceId, destinationId } = await newOrdered(store())
+    for (const [at, name] of ['a1', 'b1', 'c1'].entries()) {
+      await accept(store(), sourceId, of(name), [destinationId])
+      await settle(store(), (await claimOrdered(store(), destinationId)).shipments, 'retry', { dueAtMs: NOW_MS + 3 - at })
+    }
+    const probed: string[] = []
+    for (const dueAtMs of [4, 5, 6, 7].map((ms) => NOW_MS + ms)) {
+      const probe = await claimOrdered(store(), destinationId, { nowMs: NOW_MS + 10, maxHeads: 1, maxFresh: 0, maxWaiting: 0 })
+      probed.push(...names(probe))
+      await settle(store(), probe.shipments, 'retry', { dueAtMs })
+    }
+    assert.deepEqual(probed, ['c1', 'b1', 'a1', 'c1'])
+  })
+
   test('a held key stays held, also if nothing waits, until it is released', async () => {
     const { sourceId, destinationId } = await newOrdered(store())
     await accept(store(), sourceId, of('a1', 'b1'), [destinationId])
