@@ -8,6 +8,8 @@
 // 3. `Warehouse.load` writes the rows. The key of each write is load and table: a table in which the load is committed already is skipped and reported
 //    as loaded. So a repeat may contain fewer messages than the first attempt: those whose tables are all committed, or whose user was deleted, are gone.
 
+import type { ColumnarRows } from './schema/columnar-rows.ts'
+
 /** JSON is used for all of them between processes, so there is no undefined, Date or bigint in here. */
 export type ColumnType = 'boolean' | 'bigint' | 'double' | 'timestamp' | 'text'
 
@@ -100,8 +102,8 @@ export type Cell = string | number | boolean | null
 export interface TableRows {
   table: string
   columns: readonly StoredColumn[]
-  /** In the order of the columns. `_unfit` is one of them, if a row has it. */
-  rows: Cell[][]
+  /** `_unfit` is one of the columns. */
+  rows: ColumnarRows
   /** The message of each row, as an index into the messages that `evolve` was given. */
   messages: number[]
 }

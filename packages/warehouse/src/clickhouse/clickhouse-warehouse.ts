@@ -233,19 +233,17 @@ export class ClickHouseWarehouse implements Warehouse {
   }
 }
 
-function linesOf(columns: readonly StoredColumn[], rows: readonly (readonly Cell[])[], { loadedAtMs }: Load): string {
+function linesOf(columns: readonly StoredColumn[], rows: Iterable<readonly Cell[]>, { loadedAtMs }: Load): string {
   const times = new Set(columns.flatMap(({ type }, at) => (type === 'timestamp' ? [at] : [])))
   const required = new Set(columns.flatMap(({ name }, at) => (name === 'received_at' || name === 'uuid_ts' ? [at] : [])))
-  return rows
-    .map((row) =>
-      JSON.stringify(
-        columns.map((_, at) => {
-          const cell = row[at] ?? (required.has(at) ? loadedAtMs : null)
-          return times.has(at) && cell !== null ? timestampText(cell as number) : cell
-        }),
-      ),
+  const lineOf = (row: readonly Cell[]): string =>
+    JSON.stringify(
+      columns.map((_, at) => {
+        const cell = row[at] ?? (required.has(at) ? loadedAtMs : null)
+        return times.has(at) && cell !== null ? timestampText(cell as number) : cell
+      }),
     )
-    .join('\n')
+  return Array.from(rows, lineOf).join('\n')
 }
 
 function cellOf(value: unknown, { type }: StoredColumn): Cell {

@@ -28,7 +28,8 @@ export class BloomFilter {
   blocks(): Uint32Array | undefined {
     if (this.#count === 0) return undefined
     const distinct = new Set<number>()
-    for (let at = 0; at < this.#count; at++) distinct.add(this.#hashes[at * 2] as number)
+    // Numbers of 32 bits with a sign need no memory of their own.
+    for (let at = 0; at < this.#count; at++) distinct.add((this.#hashes[at * 2] as number) | 0)
     const blocks = new Uint32Array(bytesFor(distinct.size) / 4)
     const blockCount = blocks.length / 8
     for (let at = 0; at < this.#count; at++) {
@@ -70,8 +71,10 @@ function multiply(otherHigh: number, otherLow: number): void {
   const a1 = low >>> 16
   const b0 = otherLow & 0xffff
   const b1 = otherLow >>> 16
-  const middle = a1 * b0 + Math.floor((a0 * b0) / 0x10000)
-  const upper = a1 * b1 + Math.floor(middle / 0x10000) + Math.floor(((middle % 0x10000) + a0 * b1) / 0x10000)
+  // Each sum is less than 2^32. Math.imul makes it an integer with a sign, of which >>> takes the bits.
+  const middle = (Math.imul(a1, b0) + (Math.imul(a0, b0) >>> 16)) | 0
+  const other = (Math.imul(a0, b1) + (middle & 0xffff)) | 0
+  const upper = Math.imul(a1, b1) + (middle >>> 16) + (other >>> 16)
   high = (upper + Math.imul(low, otherHigh) + Math.imul(high, otherLow)) | 0
   low = Math.imul(low, otherLow)
 }

@@ -4,12 +4,14 @@
 import { zstdCompressSync } from 'node:zlib'
 import type { ColumnMetaData, OffsetIndex } from 'hyparquet'
 import type { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import type { ColumnCells } from '../schema/columnar-rows.ts'
 import { microseconds } from '../schema/values.ts'
-import type { Cell, ColumnType } from '../warehouse.ts'
+import type { ColumnType } from '../warehouse.ts'
 import { BloomFilter } from './bloom-filter.ts'
 import { ByteBuffer } from './byte-buffer.ts'
 
-type Value = string | number | boolean
+/** A boolean is 0 or 1. */
+type Value = string | number
 export type WrittenChunk = ParquetWriter['pendingIndexes'][number]
 
 /** The encodings with their numbers in the format. */
@@ -22,6 +24,8 @@ const SMALL_BYTES = 255
 /** Smaller columns get no dictionary, because it is a second page. */
 const DICTIONARY_FROM_BYTES = 256
 const SAMPLE = 1_000
+
+const NO_BYTES = new Uint8Array()
 
 const page = new ByteBuffer()
 const levels = new ByteBuffer()
@@ -40,22 +44,18 @@ interface Chunk {
   dataOffset: bigint
 }
 
-/** Writes the column whose cells are at the index `at` of each row. */
+/** Writes the cells of the rows that are selected. */
 export function writeChunk(
   writer: ByteWriter,
   { name, type }: { name: string; type: ColumnType },
-  rows: readonly (readonly Cell[])[],
-  at: number,
+  cells: ColumnCells,
+  selected: Uint32Array,
   hasFilter: boolean,
 ): WrittenChunk {
-  const isThere = new Uint8Array(rows.length)
-  const values: Value[] = []
-  for (let row = 0; row < rows.length; row++) {
-    const cell = (rows[row] as readonly Cell[])[at]
-    if (cell === null || cell === undefined) continue
-    isThere[row] = 1
-    values.push(cell)
-  }
+  const { isThere, codes } = picked(cells, selected)
+  const distinct = type === 'text' && cells.isDistinct ? distinctTexts(codes, cells.texts) : null
+  const values: readonly Value[] = type === 'text' && distinct === null ? codes.map((code) => cells.texts[code] as string) : codes
+  const dictionary = distinct ?? (type === 'boolean' || (type === 'text' && cells.isDistinct) ? null : dictionaryOf(values, type))
   const filter = hasFilter && type === 'text' ? new BloomFilter() : null
   const start = writer.offset
   const chunk: Chunk = {
@@ -70,7 +70,6 @@ export function writeChunk(
     dictionaryOffset: undefined,
     dataOffset: 0n,
   }
-  const dictionary = type === 'boolean' ? null : dictionaryOf(values, type)
   const bounds = dictionary === null ? writePlain(chunk) : writeDictionary(chunk, dictionary)
   const encoding = dictionary !== null ? 'RLE_DICTIONARY' : type === 'boolean' ? 'RLE' : 'PLAIN'
   const meta: ColumnMetaData = {
@@ -78,12 +77,12 @@ export function writeChunk(
     encodings: chunk.encodings,
     path_in_schema: [name],
     codec: 'ZSTD',
-    num_values: BigInt(rows.length),
+    num_values: BigInt(selected.length),
     total_compressed_size: BigInt(writer.offset - start),
     total_uncompressed_size: BigInt(chunk.uncompressed),
     data_page_offset: chunk.dataOffset,
     ...(chunk.dictionaryOffset === undefined ? {} : { dictionary_page_offset: chunk.dictionaryOffset }),
-    statistics: { ...bounds, null_count: BigInt(rows.length - values.length) },
+    statistics: { ...bounds, null_count: BigInt(selected.length - codes.length) },
     encoding_stats: [
       ...(dictionary === null ? [] : [{ page_type: 'DICTIONARY_PAGE' as const, encoding: 'PLAIN' as const, count: 1 }]),
       { page_type: 'DATA_PAGE_V2', encoding, count: chunk.pages.length },
@@ -110,15 +109,47 @@ interface Dictionary {
   indexes: Uint32Array
 }
 
+function picked({ codes: all, type }: ColumnCells, selected: Uint32Array): { isThere: Uint8Array; codes: number[] } {
+  const isThere = new Uint8Array(selected.length)
+  const codes: number[] = []
+  const least = type === 'text' || type === 'boolean' ? 0 : Number.NEGATIVE_INFINITY
+  for (let at = 0; at < selected.length; at++) {
+    const row = selected[at] as number
+    // NaN, which stands for no number, is not at least anything.
+    if (row >= all.length || !((all[row] as number) >= least)) continue
+    isThere[at] = 1
+    codes.push(all[row] as number)
+  }
+  return { isThere, codes }
+}
+
+/** Null if a dictionary would not halve the bytes. The texts are all different. */
+function distinctTexts(codes: readonly number[], texts: readonly string[]): Dictionary | null {
+  const places = new Int32Array(texts.length).fill(-1)
+  const entries: string[] = []
+  const indexes = new Uint32Array(codes.length)
+  let total = 0
+  let bytes = 0
+  for (let at = 0; at < codes.length; at++) {
+    const code = codes[at] as number
+    const text = texts[code] as string
+    total += text.length + 4
+    let place = places[code] as number
+    if (place === -1) {
+      bytes += text.length + 4
+      place = entries.push(text) - 1
+      places[code] = place
+    }
+    indexes[at] = place
+  }
+  return total < DICTIONARY_FROM_BYTES || bytes > total / 2 ? null : { entries, indexes }
+}
+
 /** Null if a dictionary would not halve the bytes. */
 function dictionaryOf(values: readonly Value[], type: ColumnType): Dictionary | null {
   const sizeOf = (value: Value): number => (type === 'text' ? (value as string).length + 4 : 8)
   let total = 0
-  for (const value of values) {
-    total += sizeOf(value)
-    // A key of a Map: -0 would become 0.
-    if (Object.is(value, -0)) return null
-  }
+  for (const value of values) total += sizeOf(value)
   if (total < DICTIONARY_FROM_BYTES || !isRepetitive(values)) return null
   const places = new Map<Value, number>()
   const entries: Value[] = []
@@ -126,6 +157,8 @@ function dictionaryOf(values: readonly Value[], type: ColumnType): Dictionary | 
   let bytes = 0
   for (let at = 0; at < values.length; at++) {
     const value = values[at] as Value
+    // A key of a Map: -0 would become 0.
+    if (Object.is(value, -0)) return null
     let place = places.get(value)
     if (place === undefined) {
       bytes += sizeOf(value)
@@ -143,7 +176,7 @@ function isRepetitive(values: readonly Value[]): boolean {
   if (values.length <= SAMPLE) return true
   const found = new Set<Value>()
   for (let sample = 0; sample < SAMPLE; sample++) found.add(values[Math.floor((sample * (values.length - 1)) / (SAMPLE - 1))] as Value)
-  return found.size < SAMPLE * 0.9
+  return found.size < SAMPLE * 0.95
 }
 
 function writeDictionary(chunk: Chunk, { entries, indexes }: Dictionary): Bounds {
@@ -171,7 +204,7 @@ function writePlain(chunk: Chunk): Bounds {
   page.clear()
   if (type === 'text') return writeTexts(chunk)
   const isBoolean = type === 'boolean'
-  const bounds = isBoolean ? addBooleans(values as boolean[]) : addNumbers(values as number[], type)
+  const bounds = isBoolean ? addBooleans(values as number[]) : addNumbers(values as number[], type)
   writePage(chunk, isBoolean ? 'RLE' : 'PLAIN', 0, chunk.isThere.length)
   return bounds
 }
@@ -206,7 +239,6 @@ function addTexts(texts: readonly string[], filter: BloomFilter | null): Bounds 
 }
 
 function addText(text: string, bounds: TextBounds, filter: BloomFilter | null): void {
-  if (typeof text !== 'string') throw new TypeError(`A text column has a value that is a ${typeof text}.`)
   const from = page.length + 4
   page.addText(text)
   bounds.add(page.bytes, from, page.length)
@@ -248,10 +280,10 @@ function addMicroseconds(ms: number): void {
 }
 
 /** Adds runs of booleans, preceded by their size in bytes. */
-function addBooleans(booleans: readonly boolean[]): Bounds {
-  page.addSized(Uint8Array.from(booleans, Number), 1)
+function addBooleans(booleans: readonly number[]): Bounds {
+  page.addSized(Uint8Array.from(booleans), 1)
   if (booleans.length === 0) return {}
-  return { min_value: !booleans.includes(false), max_value: booleans.includes(true) }
+  return { min_value: !booleans.includes(0), max_value: booleans.includes(1) }
 }
 
 /** The page has the values of the rows from `from` to `to`. */
@@ -319,45 +351,43 @@ function storedFrame(bytes: Uint8Array): Uint8Array {
 
 /** The least and the greatest text, compared by their bytes, as readers do. */
 class TextBounds {
-  #min: [Uint8Array, number, number] | null = null
-  #max: [Uint8Array, number, number] | null = null
+  #isEmpty = true
+  readonly #min: Range = { bytes: NO_BYTES, from: 0, to: 0 }
+  readonly #max: Range = { bytes: NO_BYTES, from: 0, to: 0 }
 
   add(bytes: Uint8Array, from: number, to: number): void {
-    if (this.#min === null || isLess(bytes, from, to, this.#min)) this.#min = [bytes, from, to]
-    if (this.#max === null || isGreater(bytes, from, to, this.#max)) this.#max = [bytes, from, to]
+    if (this.#isEmpty || compare(bytes, from, to, this.#max) > 0) move(this.#max, bytes, from, to)
+    if (this.#isEmpty || compare(bytes, from, to, this.#min) < 0) move(this.#min, bytes, from, to)
+    this.#isEmpty = false
   }
 
   /** Copies the bounds, because the buffer that they are in is about to be overwritten. */
   keep(): void {
-    this.#min = kept(this.#min)
-    this.#max = kept(this.#max)
+    for (const range of [this.#min, this.#max]) move(range, range.bytes.slice(range.from, range.to), 0, range.to - range.from)
   }
 
   result(): Bounds {
-    if (this.#min === null || this.#max === null) return {}
-    return { min_value: textOf(this.#min), max_value: textOf(this.#max) }
+    return this.#isEmpty ? {} : { min_value: textOf(this.#min), max_value: textOf(this.#max) }
   }
 }
 
-type Range = readonly [bytes: Uint8Array, from: number, to: number]
-
-function kept(range: Range | null): [Uint8Array, number, number] | null {
-  return range === null ? null : [range[0].slice(range[1], range[2]), 0, range[2] - range[1]]
+interface Range {
+  bytes: Uint8Array
+  from: number
+  to: number
 }
 
-function textOf([bytes, from, to]: Range): string {
+function move(range: Range, bytes: Uint8Array, from: number, to: number): void {
+  range.bytes = bytes
+  range.from = from
+  range.to = to
+}
+
+function textOf({ bytes, from, to }: Range): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString()
 }
 
-function isLess(bytes: Uint8Array, from: number, to: number, other: Range): boolean {
-  return compare(bytes, from, to, other) < 0
-}
-
-function isGreater(bytes: Uint8Array, from: number, to: number, other: Range): boolean {
-  return compare(bytes, from, to, other) > 0
-}
-
-function compare(bytes: Uint8Array, from: number, to: number, [others, otherFrom, otherTo]: Range): number {
+function compare(bytes: Uint8Array, from: number, to: number, { bytes: others, from: otherFrom, to: otherTo }: Range): number {
   const length = Math.min(to - from, otherTo - otherFrom)
   for (let at = 0; at < length; at++) {
     const difference = (bytes[from + at] as number) - (others[otherFrom + at] as number)

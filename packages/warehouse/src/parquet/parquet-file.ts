@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { zstdDecompressSync } from 'node:zlib'
 import { type ColumnChunk, type FileMetaData, parquetMetadataAsync, parquetRead, type SchemaElement } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import { type ColumnCells, ColumnarRows } from '../schema/columnar-rows.ts'
 import type { Cell, ColumnType, StoredColumn } from '../warehouse.ts'
 import { writeChunk } from './column-chunk.ts'
 import type { LakeFile, NewFile } from './lake-files.ts'
@@ -48,8 +49,17 @@ export class ParquetFile {
   /** Adds rows, in the order of the columns. */
   async write(rows: readonly (readonly Cell[])[]): Promise<void> {
     const size = groupRows(this.#columns.length)
-    for (let at = 0; at < rows.length; at += size)
-      await this.#writeGroup(at === 0 && rows.length <= size ? rows : rows.slice(at, at + size))
+    for (let at = 0; at < rows.length; at += size) {
+      const group = new ColumnarRows(this.#columns)
+      for (const row of rows.slice(at, at + size)) group.add(row)
+      await this.writeSelected(group, Uint32Array.from({ length: group.length }, (_, row) => row))
+    }
+  }
+
+  /** Adds some of the rows, by their indexes. */
+  async writeSelected(rows: ColumnarRows, selected: Uint32Array): Promise<void> {
+    const size = groupRows(this.#columns.length)
+    for (let at = 0; at < selected.length; at += size) await this.#writeGroup(rows, selected.subarray(at, at + size))
   }
 
   /** Completes the content. The file is published by the caller. */
@@ -62,11 +72,12 @@ export class ParquetFile {
     return this.#sink.discard()
   }
 
-  async #writeGroup(rows: readonly (readonly Cell[])[]): Promise<void> {
+  async #writeGroup({ columns }: ColumnarRows, selected: Uint32Array): Promise<void> {
     const start = this.#writer.offset
     const chunks: ColumnChunk[] = []
     for (const [at, column] of this.#columns.entries()) {
-      const written = writeChunk(this.#writer, column, rows, at, rows.length > BLOOM_ROWS && BLOOM_COLUMNS.has(column.name))
+      const hasFilter = selected.length > BLOOM_ROWS && BLOOM_COLUMNS.has(column.name)
+      const written = writeChunk(this.#writer, column, columns[at] as ColumnCells, selected, hasFilter)
       chunks.push(written.chunk)
       this.#parquet.pendingIndexes.push(written)
       if (this.#writer.index > FLUSH_BYTES) await this.#writer.flush()
@@ -74,11 +85,11 @@ export class ParquetFile {
     this.#parquet.row_groups.push({
       columns: chunks,
       total_byte_size: chunks.reduce((sum, { meta_data: meta }) => sum + (meta?.total_uncompressed_size ?? 0n), 0n),
-      num_rows: BigInt(rows.length),
+      num_rows: BigInt(selected.length),
       total_compressed_size: BigInt(this.#writer.offset - start),
     })
-    this.#parquet.num_rows += BigInt(rows.length)
-    this.#rows += rows.length
+    this.#parquet.num_rows += BigInt(selected.length)
+    this.#rows += selected.length
   }
 }
 

@@ -30,12 +30,9 @@ export async function loadTable(
   }
   const prepared: Prepared[] = []
   try {
-    const timeAt = table.columns.findIndex(({ name }) => name === 'received_at')
-    const timeOf = (row: readonly Cell[]): number => (row[timeAt] as number | null) ?? loadedAtMs
-    const days = groupBy(table.rows, (row) => dayName(timeOf(row)))
-    for (const [day, rows] of days) {
+    for (const [day, { rows, ...span }] of daysOf(table, loadedAtMs)) {
       const path = `day=${day}/${id}${nameEnding(files)}.parquet`
-      prepared.push(await writeNew(files, folder, path, table.columns, rows, timeOf, { load: id }))
+      prepared.push(await writeNew(files, folder, { path, load: id, ...span }, table, rows))
     }
     let before: number | null = null
     await updateManifest(files, folder, async (manifest) => {
@@ -67,33 +64,38 @@ async function removeLeftovers(files: LakeFiles, folder: string, load: string): 
 async function writeNew(
   files: LakeFiles,
   folder: string,
-  path: string,
-  columns: readonly FileColumn[],
-  rows: readonly (readonly Cell[])[],
-  timeOf: (row: readonly Cell[]) => number,
-  { load }: { load: string },
+  about: Pick<ManifestFile, 'path' | 'from' | 'to' | 'load'>,
+  { columns, rows }: TableRows,
+  selected: readonly number[],
 ): Promise<Prepared> {
-  const file = await files.create(`${folder}/${path}`)
+  const file = await files.create(`${folder}/${about.path}`)
   try {
     const parquet = new ParquetFile(columns, file)
-    await parquet.write(rows)
-    const written = await parquet.finish()
-    return { file, entry: { path, ...written, ...spanOf(rows, timeOf), load } }
+    await parquet.writeSelected(rows, Uint32Array.from(selected))
+    const { path, ...rest } = about
+    return { file, entry: { path, ...(await parquet.finish()), ...rest } }
   } catch (error) {
     await file.discard()
     throw error
   }
 }
 
-function spanOf(rows: readonly (readonly Cell[])[], timeOf: (row: readonly Cell[]) => number): { from: string; to: string } {
-  let from = Number.POSITIVE_INFINITY
-  let to = Number.NEGATIVE_INFINITY
-  for (const row of rows) {
-    const time = timeOf(row)
-    from = Math.min(from, time)
-    to = Math.max(to, time)
-  }
-  return { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
+/** The rows of each day, with the first and the last time at which one of them was received. */
+function daysOf({ columns, rows }: TableRows, loadedAtMs: number): Map<string, { rows: number[]; from: string; to: string }> {
+  const received = rows.columns[columns.findIndex(({ name }) => name === 'received_at')]
+  const timeOf = (row: number): number => (received?.get(row) as number | null | undefined) ?? loadedAtMs
+  const ofDays = groupBy(Array.from({ length: rows.length }, (_, row) => row), (row) => dayName(timeOf(row)))
+  return new Map(
+    Array.from(ofDays, ([day, ofDay]) => {
+      let from = Number.POSITIVE_INFINITY
+      let to = Number.NEGATIVE_INFINITY
+      for (const row of ofDay) {
+        from = Math.min(from, timeOf(row))
+        to = Math.max(to, timeOf(row))
+      }
+      return [day, { rows: ofDay, from: new Date(from).toISOString(), to: new Date(to).toISOString() }]
+    }),
+  )
 }
 
 const DAY_MS = 86_400_000

@@ -50,7 +50,7 @@ export async function copyInto(
   client: pg.ClientBase,
   target: string,
   columns: readonly StoredColumn[],
-  rows: readonly (readonly Cell[])[],
+  rows: Iterable<readonly Cell[]>,
 ): Promise<number> {
   let bytes = 0
   const chunks = function* (): Generator<Uint8Array> {
@@ -68,7 +68,7 @@ export async function copyInto(
 }
 
 /** Rows in COPY's text format, in pieces of about 64 KB. */
-export function* copyText(columns: readonly StoredColumn[], rows: readonly (readonly Cell[])[]): Generator<string> {
+export function* copyText(columns: readonly StoredColumn[], rows: Iterable<readonly Cell[]>): Generator<string> {
   let text = ''
   for (const row of rows) {
     for (let at = 0; at < columns.length; at++) text += (at === 0 ? '' : '\t') + cellText(row[at] ?? null, columns[at] as StoredColumn)

@@ -11,12 +11,12 @@ import type {
   SourceSchema,
   StateRows,
   StoredTable,
-  TableRows,
   UnfitCount,
 } from '../warehouse.ts'
+import { ColumnarRows } from './columnar-rows.ts'
 import { ARCHIVE_TABLE, eventName, eventTable, LAYOUT, pathOf } from './names.ts'
 import { type FixedColumn, TableBuilder, type TableContext } from './table-builder.ts'
-import { foundType, isWellFormed, parseTimestamp, wellFormed } from './values.ts'
+import { type Fitted, fit, foundType, isWellFormed, parseTimestamp, wellFormed } from './values.ts'
 
 export { schemaName } from './names.ts'
 export { plannedColumns } from './planned-columns.ts'
@@ -95,6 +95,11 @@ export function evolve(schema: SourceSchema, messages: readonly LoadMessage[], o
   return batch.result(tablesOf)
 }
 
+interface Archived {
+  rows: ColumnarRows
+  messages: number[]
+}
+
 class Batch {
   readonly #before: SourceSchema
   readonly #options: EvolveOptions
@@ -102,10 +107,12 @@ class Batch {
   readonly #stored: Map<string, StoredTable>
   readonly #builders = new Map<string, TableBuilder>()
   readonly #states = new Map<string, StateRows & { builder: TableBuilder }>()
-  readonly #archive: TableRows | null
+  readonly #archive: Archived | null
   readonly #unfit = new Map<string, UnfitCount>()
   readonly #limits = new Map<string, LimitReached>()
   #eventTables: number
+  #common: unknown[] = []
+  #commonCells: Fitted[] = []
 
   constructor(schema: SourceSchema, options: EvolveOptions) {
     this.#before = schema
@@ -113,7 +120,7 @@ class Batch {
     this.#loadedAt = new Date(options.loadedAtMs).toISOString()
     this.#stored = new Map(schema.tables.map((table) => [table.table, table]))
     this.#eventTables = schema.tables.filter(({ table }) => !(table in LAYOUT)).length
-    this.#archive = options.engine === 'parquet' ? { table: ARCHIVE_TABLE, columns: ARCHIVE_COLUMNS, rows: [], messages: [] } : null
+    this.#archive = options.engine === 'parquet' ? { rows: new ColumnarRows(ARCHIVE_COLUMNS), messages: [] } : null
   }
 
   /** Returns the tables of the message. */
@@ -127,6 +134,7 @@ class Batch {
       found.push(table)
       return true
     }
+    this.#startMessage(message)
     const own = kind.paths.map((path) => message[path] as unknown)
     if (kind.table === 'tracks') this.#addTrack(message, kind, at, isOwed)
     else if (isOwed(kind.table)) {
@@ -150,7 +158,10 @@ class Batch {
       batch: {
         tables: [...this.#builders.values()].filter(({ rows }) => rows.length > 0).map((builder) => builder.result()),
         states: [...this.#states.values()].map(({ table, builder, calls }) => ({ table, columns: builder.columns, calls })),
-        archive: this.#archive?.rows.length === 0 ? null : this.#archive,
+        archive:
+          this.#archive === null || this.#archive.rows.length === 0
+            ? null
+            : { table: ARCHIVE_TABLE, columns: ARCHIVE_COLUMNS, ...this.#archive },
       },
       tablesOf,
       unfit: [...this.#unfit.values()],
@@ -183,9 +194,16 @@ class Batch {
     }
   }
 
+  /** The cells of the common columns are the same in all tables of a message. */
+  #startMessage({ messageId, anonymousId, userId, receivedAt, sentAt, originalTimestamp, timestamp }: JsonObject): void {
+    this.#common = [messageId, anonymousId, userId, receivedAt, sentAt, originalTimestamp, timestamp, this.#loadedAt]
+    this.#commonCells = this.#common.map((value, at) =>
+      value === null || value === undefined ? null : fit(value, (COMMON[at] as FixedColumn).type, this.#options.engine),
+    )
+  }
+
   #startRow(builder: TableBuilder, message: JsonObject, own: readonly unknown[]): void {
-    const { messageId, anonymousId, userId, receivedAt, sentAt, originalTimestamp, timestamp } = message
-    builder.start([messageId, anonymousId, userId, receivedAt, sentAt, originalTimestamp, timestamp, this.#loadedAt, ...own, null])
+    builder.start([...this.#common, ...own], this.#commonCells)
     if (isObject(message['context'])) builder.add(message['context'], ['context'])
     else if (message['context'] !== null && message['context'] !== undefined) builder.keep('context', message['context'])
   }
@@ -220,7 +238,7 @@ class Batch {
     let state = this.#states.get(table)
     if (state === undefined) {
       const kind = table === 'users' ? KINDS['identify'] : KINDS['group']
-      const builder = new TableBuilder(table, this.#stored.get(table), STATE_COLUMNS, this.#context(kind?.table ?? table), { given: true })
+      const builder = new TableBuilder(table, this.#stored.get(table), STATE_COLUMNS, this.#context(kind?.table ?? table), { takesNulls: true })
       state = { table, columns: builder.columns, calls: [], builder }
       this.#states.set(table, state)
     }
@@ -230,13 +248,13 @@ class Batch {
     state.calls.push({ id: key, timeMs, ...state.builder.taken(), message: at })
   }
 
-  #addArchived({ rows, messages }: TableRows, message: JsonObject, json: string, at: number): void {
+  #addArchived({ rows, messages }: Archived, message: JsonObject, json: string, at: number): void {
     const word = (key: string): string | null => {
       const value: unknown = message[key]
       return typeof value === 'string' ? wellFormed(value) : null
     }
     const receivedAt = parseTimestamp(String(message['receivedAt']), this.#options.engine) ?? this.#options.loadedAtMs
-    rows.push([word('messageId'), word('type'), word('userId'), word('anonymousId'), word('event'), receivedAt, json])
+    rows.add([word('messageId'), word('type'), word('userId'), word('anonymousId'), word('event'), receivedAt, json])
     messages.push(at)
   }
 

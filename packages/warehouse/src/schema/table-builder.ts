@@ -2,8 +2,9 @@
 // in `_unfit`. The columns of a table only grow; their order is that in which they came.
 
 import type { Cell, ColumnType, EngineName, StoredColumn, StoredTable, TableRows } from '../warehouse.ts'
+import { ColumnarRows, ColumnCells } from './columnar-rows.ts'
 import { columnName, keysOf, pathOf } from './names.ts'
-import { fit, foundType, jsonText, timestampText, typeOf, UNFIT } from './values.ts'
+import { type Fitted, fit, foundType, jsonText, timestampText, typeOf, UNFIT } from './values.ts'
 
 export const MAX_COLUMNS = 1_000
 /** Objects below this depth are JSON text: a name made of more keys would be a hash anyway. */
@@ -34,17 +35,18 @@ export class TableBuilder {
   readonly table: string
   readonly columns: StoredColumn[]
   changed: boolean
-  readonly rows: Cell[][] = []
+  readonly rows: ColumnarRows
   readonly messages: number[] = []
   readonly #context: TableContext
   readonly #names: Set<string>
   readonly #own: ReadonlySet<string>
   readonly #root: Node = { column: -1, children: null }
   readonly #unfitAt: number
-  /** The columns of which the current row has a value, null included. */
-  readonly #given: number[] | null
-  /** The row that is being filled. */
-  #row: Cell[] = []
+  /** Whether a null counts as a value of the row. */
+  readonly #takesNulls: boolean
+  /** The row that is being filled, and its columns that have a value. */
+  readonly #row: Cell[] = []
+  readonly #given: number[] = []
   #unfit: Unfit | null = null
 
   constructor(
@@ -52,15 +54,18 @@ export class TableBuilder {
     stored: StoredTable | undefined,
     fixed: readonly FixedColumn[],
     context: TableContext,
-    { given = false } = {},
+    { takesNulls = false } = {},
   ) {
     this.table = table
-    this.#given = given ? [] : null
+    this.#takesNulls = takesNulls
     this.#context = context
     this.changed = stored === undefined
     this.columns = stored?.columns.slice() ?? fixed.map((column) => ({ ...column, since: context.loadedAtMs }))
+    this.rows = new ColumnarRows(this.columns)
     this.#names = new Set(this.columns.map(({ name }) => name))
     this.#own = new Set(fixed.map(({ name }) => name))
+    this.#row.length = this.columns.length
+    this.#row.fill(null)
     this.#unfitAt = this.columns.findIndex(({ name }) => name === '_unfit')
     this.columns.forEach(({ path }, at) => {
       if (at < fixed.length) return
@@ -70,15 +75,16 @@ export class TableBuilder {
     })
   }
 
-  /** Starts a row with the values of its fixed columns, in their order. */
-  start(values: readonly unknown[]): void {
-    this.#row = []
+  /** Starts a row with the values of its fixed columns, in their order. `cells` are those of the first ones, as far as they are known. */
+  start(values: readonly unknown[], cells: readonly Fitted[] = []): void {
+    for (const column of this.#given) this.#row[column] = null
+    this.#given.length = 0
     this.#unfit = null
-    if (this.#given !== null) this.#given.length = 0
     for (let at = 0; at < values.length; at++) {
       const value = values[at]
+      if (value === null || value === undefined) continue
       const column = this.columns[at] as StoredColumn
-      this.#row.push(value === null || value === undefined ? null : this.#fitted(value, column, column.path))
+      this.#fill(at, this.#kept(cells[at] ?? fit(value, column.type, this.#context.engine), value, column))
     }
   }
 
@@ -97,13 +103,18 @@ export class TableBuilder {
 
   /** The values of the row that was started, instead of `end`. */
   taken(): { cells: [column: number, cell: Cell][]; unfit: Unfit | null } {
-    return { cells: (this.#given ?? []).map((at) => [at, this.#row[at] ?? null]), unfit: this.#unfit }
+    return { cells: this.#given.map((at) => [at, this.#row[at] ?? null]), unfit: this.#unfit }
   }
 
   end(message: number): void {
     if (this.#context.engine === 'postgres') this.#limitWidth()
-    this.#row[this.#unfitAt] = this.#unfit === null ? null : jsonText(this.#unfit)
-    this.rows.push(this.#row)
+    if (this.#unfit !== null) this.#fill(this.#unfitAt, jsonText(this.#unfit))
+    const { columns, length } = this.rows
+    for (const at of this.#given) {
+      const cell = this.#row[at] as Cell
+      if (cell !== null) (columns[at] as ColumnCells).set(length, cell)
+    }
+    this.rows.length++
     this.messages.push(message)
   }
 
@@ -111,14 +122,19 @@ export class TableBuilder {
     return { table: this.table, columns: this.columns, rows: this.rows, messages: this.messages }
   }
 
+  #fill(column: number, cell: Cell): void {
+    this.#row[column] = cell
+    this.#given.push(column)
+  }
+
   #walk(value: object, node: Node, keys: string[], depth: number): void {
     for (const key in value) {
       if (!Object.hasOwn(value, key)) continue
       const inner: unknown = (value as Record<string, unknown>)[key]
-      if (inner === undefined || (inner === null && this.#given === null)) continue
+      if (inner === undefined || (inner === null && !this.#takesNulls)) continue
       const child = childOf(node, key)
       if (inner === null) {
-        if (child.column !== -1) this.#given?.push(child.column)
+        if (child.column !== -1) this.#given.push(child.column)
         continue
       }
       keys.push(key)
@@ -140,11 +156,7 @@ export class TableBuilder {
       this.#addColumn(value, path, keys, node)
     }
     const column = this.columns[node.column] as StoredColumn
-    const cell = this.#fitted(value, column, column.path)
-    const row = this.#row
-    while (row.length < node.column) row.push(null)
-    row[node.column] = cell
-    this.#given?.push(node.column)
+    this.#fill(node.column, this.#kept(fit(value, column.type, this.#context.engine), value, column))
   }
 
   #addColumn(value: unknown, path: string, keys: readonly string[], node: Node): void {
@@ -153,15 +165,19 @@ export class TableBuilder {
     const named = keys[0] === 'properties' || keys[0] === 'traits' ? keys.slice(1) : keys
     const name = columnName(named, this.#own, (candidate) => this.#names.has(candidate))
     node.column = this.columns.length
-    this.columns.push({ name, type: planned[path] ?? typeOf(value, engine), path, since: loadedAtMs })
+    const type = planned[path] ?? typeOf(value, engine)
+    this.columns.push({ name, type, path, since: loadedAtMs })
+    this.rows.columns.push(new ColumnCells(type))
+    this.#row.push(null)
     this.#names.add(name)
     this.changed = true
   }
 
-  #fitted(value: unknown, column: StoredColumn, path: string): Cell {
-    const { engine, planned } = this.#context
-    const cell = fit(value, column.type, engine)
+  /** The cell of a value; null if it does not fit and was kept in `_unfit`. */
+  #kept(cell: Fitted, value: unknown, column: StoredColumn): Cell {
     if (cell !== UNFIT) return cell
+    const { engine, planned } = this.#context
+    const { path } = column
     // Engines widen a column in place; files that exist cannot be. A planned integer stays one.
     if (column.type === 'bigint' && typeof value === 'number' && engine !== 'parquet' && planned[path] !== 'bigint') {
       this.columns[this.columns.indexOf(column)] = { ...column, type: 'double' }
@@ -180,6 +196,7 @@ export class TableBuilder {
     if (width + row.length * (TOASTED_BYTES + 4) < PAGE_BYTES) return
     for (let at = 0; at < row.length; at++) {
       const cell = row[at] as Cell
+      if (cell === null) continue
       const { type, name, path } = this.columns[at] as StoredColumn
       const wider = at === this.#unfitAt ? width + TOASTED_BYTES : widthAfter(width, cell, type)
       if (wider <= PAGE_BYTES) width = wider

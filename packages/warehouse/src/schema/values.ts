@@ -6,6 +6,8 @@ import type { Cell, ColumnType, EngineName } from '../warehouse.ts'
 
 export const UNFIT: unique symbol = Symbol('unfit')
 
+export type Fitted = Cell | typeof UNFIT
+
 /** A date and a time. The hour may be missing a zone: it is read as UTC, as everywhere in the service. */
 const WITH_TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/
 const FRACTION = /[.,](\d+)/
@@ -25,7 +27,7 @@ export function typeOf(value: unknown, engine: EngineName): ColumnType {
 }
 
 /** The cell of a value that is neither null nor an object that is flattened. */
-export function fit(value: unknown, type: ColumnType, engine: EngineName): Cell | typeof UNFIT {
+export function fit(value: unknown, type: ColumnType, engine: EngineName): Fitted {
   switch (type) {
     case 'text':
       return fitText(value, engine)
@@ -56,7 +58,7 @@ interface Utf16Text {
   toWellFormed: () => string
 }
 
-function fitText(value: unknown, engine: EngineName): Cell | typeof UNFIT {
+function fitText(value: unknown, engine: EngineName): Fitted {
   if (typeof value === 'string') return isWellFormed(value) && !(engine === 'postgres' && value.includes('\0')) ? value : UNFIT
   // JSON escapes NUL and lone surrogates, so every engine can hold it.
   return typeof value === 'number' ? String(value) : jsonText(value)

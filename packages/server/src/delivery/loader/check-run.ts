@@ -45,6 +45,7 @@ function tablesOf(engines: Engines, { engine }: WarehouseSettings, sources: Ware
     for (const { table, columns } of [...grown.tables, ...archive].sort((one, other) => (one.table < other.table ? -1 : 1))) {
       if (found.length >= MAX_TABLES) break
       const rows = rowsOf.get(table)
+      const cells = [...(rows?.rows ?? [])]
       const shown = columns.slice(0, Math.max(0, Math.min(MAX_COLUMNS, columnsLeft)))
       columnsLeft -= shown.length
       found.push({
@@ -55,7 +56,7 @@ function tablesOf(engines: Engines, { engine }: WarehouseSettings, sources: Ware
         columnCount: columns.length,
         columns: shown.map(({ name: column, type, path }) => {
           const at = rows?.columns.findIndex((each) => each.name === column) ?? -1
-          const cell = rows?.rows.find((row) => (row[at] ?? null) !== null)?.[at] ?? null
+          const cell = cells.find((row) => (row[at] ?? null) !== null)?.[at] ?? null
           return { name: column, type, path, example: exampleOf(cell, type) }
         }),
         unfit: unfit.reduce((sum, each) => (each.table === table ? sum + each.count : sum), 0),
