@@ -1,4 +1,5 @@
-// Parquet files in a folder, beside DuckDB writing the same rows from tables in memory, in one process, with one and with two threads.
+// Parquet files in a folder, beside DuckDB writing the same rows from tables in memory, with one and with two threads. Run by run.ts in a process with the
+// settings of a loader. As in a loader, the messages of one load are in memory at a time.
 
 import { globSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,35 +14,44 @@ import { best, line, type Measured, measured, ratio, shopMessages } from './meas
 const LOAD = 50_000
 const ROUNDS = 3
 
-export async function measureParquet(count: number): Promise<void> {
+async function measureParquet(count: number): Promise<void> {
   console.log(`\nParquet files in a folder: ${count.toLocaleString('en')} messages in loads of ${LOAD.toLocaleString('en')}`)
   using lake = temporaryLake()
-  const loads = Array.from({ length: Math.ceil(count / LOAD) }, (_, at) => shopMessages(Math.min(LOAD, count - at * LOAD), at * LOAD))
   const rounds: { whole: Measured; writing: Measured; duckdb: Measured[] }[] = []
   let rows = 0
   let bytes = 0
+  let json = 0
   for (let round = 0; round < ROUNDS; round++) {
     const folder = join(lake.folder, `ours-${round}`)
     const warehouse = createWarehouse({ engine: 'parquet', url: pathToFileURL(folder).href }, { lakeFolder: lake.folder })
     let schema = emptySchema()
-    const writing = { ms: 0, cpuMs: 0 }
+    const [whole, writing] = [
+      { ms: 0, cpuMs: 0 },
+      { ms: 0, cpuMs: 0 },
+    ]
     rows = 0
-    const whole = await measured(async () => {
-      for (const [at, messages] of loads.entries()) {
-        const evolved = evolve(schema, messages, { engine: 'parquet', loadedAtMs: LOADED_AT })
-        schema = evolved.schema
-        const load = { id: `load_${at}`, owner: OWNER, schema, loadedAtMs: LOADED_AT, repeated: false }
-        const spent = await measured(async () => {
-          const { tables } = await warehouse.load(load, evolved.batch)
-          for (const table of tables) {
-            if (table.error !== null) throw new Error(table.error.message)
-            rows += table.rows
-          }
-        })
-        writing.ms += spent.ms
-        writing.cpuMs += spent.cpuMs
-      }
-    })
+    json = 0
+    for (let from = 0; from < count; from += LOAD) {
+      const messages = shopMessages(Math.min(LOAD, count - from), from)
+      json += messages.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
+      add(
+        whole,
+        await measured(async () => {
+          const evolved = evolve(schema, messages, { engine: 'parquet', loadedAtMs: LOADED_AT })
+          schema = evolved.schema
+          const load = { id: `load_${from}`, owner: OWNER, schema, loadedAtMs: LOADED_AT, repeated: false }
+          add(
+            writing,
+            await measured(async () => {
+              for (const table of (await warehouse.load(load, evolved.batch)).tables) {
+                if (table.error !== null) throw new Error(table.error.message)
+                rows += table.rows
+              }
+            }),
+          )
+        }),
+      )
+    }
     await warehouse.close()
     bytes = globSync('shop/**/*.parquet', { cwd: folder }).reduce((sum, file) => sum + statSync(join(folder, file)).size, 0)
     rounds.push({ whole, writing, duckdb: [await withDuckDb(folder, 1), await withDuckDb(folder, 2)] })
@@ -58,9 +68,13 @@ export async function measureParquet(count: number): Promise<void> {
     ratio(`messages to files, beside DuckDB with threads: ${at + 1}`, whole.ms, spent.ms)
   }
   console.log(`  CPU per 1,000 messages ${' '.repeat(38)} ${((whole.cpuMs / count) * 1_000).toFixed(1)} ms`)
-  const json = loads.flat().reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
   const mb = (of: number): string => `${((of / count) * 1).toFixed(0)} MB`
   console.log(`  a day of 1,000,000 such messages: ${mb(bytes)} in all tables, from ${mb(json)} of JSON`)
+}
+
+function add(sum: Measured, { ms, cpuMs }: Measured): void {
+  sum.ms += ms
+  sum.cpuMs += cpuMs
 }
 
 /** The same tables, from memory. */
@@ -75,3 +89,5 @@ async function withDuckDb(folder: string, threads: number): Promise<Measured> {
   db.closeSync()
   return spent
 }
+
+await measureParquet(Number(process.argv[2]))

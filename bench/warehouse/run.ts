@@ -7,7 +7,6 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { LOADER } from '../../packages/server/src/delivery/link/host-channel.ts'
-import { measureParquet } from './parquet.ts'
 import { measurePostgres } from './postgres.ts'
 import { measureSql } from './sql.ts'
 
@@ -23,15 +22,19 @@ const only = new Set(values.only.split(','))
 const messages = Number(values.messages ?? (values.quick ? 20_000 : 200_000))
 const events = Number(values.events ?? (values.quick ? 1_000_000 : 20_000_000))
 
-if (only.has('parquet')) await measureParquet(messages)
-if (only.has('postgres')) await measurePostgres(messages)
-if (only.has('memory')) {
-  console.log('\nMemory of a load into 1,000 tables of 100 columns, in a process of its own')
-  // The highest memory of a process is that of its whole life.
-  const { status } = spawnSync(process.execPath, [...LOADER.flags, join(import.meta.dirname, 'memory.ts')], {
+/** Runs a program with the settings of a loader. */
+function inLoader(program: string, ...args: string[]): void {
+  const { status } = spawnSync(process.execPath, [...LOADER.flags, join(import.meta.dirname, program), ...args], {
     stdio: 'inherit',
     env: { ...process.env, ...LOADER.env },
   })
   if (status !== 0) process.exitCode = 1
+}
+
+if (only.has('parquet')) inLoader('parquet.ts', String(messages))
+if (only.has('postgres')) await measurePostgres(messages)
+if (only.has('memory')) {
+  console.log('\nMemory of a load into 1,000 tables of 100 columns, in a process of its own')
+  inLoader('memory.ts')
 }
 if (only.has('sql')) await measureSql(events)

@@ -18,6 +18,8 @@ export class ColumnCells {
   readonly texts: string[] = []
   #places: Map<string, number> | null = null
   #equal = 0
+  /** Many columns have the same text in row after row: comparing it is faster than finding it in the map. */
+  #last = -1
 
   constructor(type: ColumnType) {
     this.type = type
@@ -36,6 +38,11 @@ export class ColumnCells {
     codes.push(type === 'text' ? this.#placeOf(cell as string) : Number(cell))
   }
 
+  /** Takes back what was set last. */
+  removeLast(): void {
+    this.codes.pop()
+  }
+
   has(row: number): boolean {
     // NaN is not at least anything.
     return this.type === 'text' || this.type === 'boolean' ? (this.codes[row] ?? NOTHING) >= 0 : !Number.isNaN(this.codes[row] ?? Number.NaN)
@@ -49,16 +56,20 @@ export class ColumnCells {
 
   #placeOf(text: string): number {
     if (typeof text !== 'string') throw new TypeError(`A text column has a value that is a ${typeof text}.`)
-    const known = this.#places?.get(text)
+    const isLast = this.#places !== null && this.texts[this.#last] === text
+    const known = isLast ? this.#last : this.#places?.get(text)
     if (known !== undefined) {
       this.#equal++
+      this.#last = known
       return known
     }
     const place = this.texts.push(text) - 1
+    this.#last = place
     this.#places?.set(text, place)
     if (this.texts.length === JUDGED_AT && this.#equal < FEW_EQUAL) this.#places = null
     if (this.texts.length !== DISTINCT_FROM || this.#places !== null) return place
     this.#merge()
+    this.#last = -1
     return (this.#places as ReadonlyMap<string, number> | null)?.get(text) ?? place
   }
 

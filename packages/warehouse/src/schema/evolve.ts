@@ -112,7 +112,7 @@ class Batch {
   readonly #limits = new Map<string, LimitReached>()
   #eventTables: number
   #common: unknown[] = []
-  #commonCells: Fitted[] = []
+  readonly #commonCells: Fitted[] = []
 
   constructor(schema: SourceSchema, options: EvolveOptions) {
     this.#before = schema
@@ -197,13 +197,15 @@ class Batch {
   /** The cells of the common columns are the same in all tables of a message. */
   #startMessage({ messageId, anonymousId, userId, receivedAt, sentAt, originalTimestamp, timestamp }: JsonObject): void {
     this.#common = [messageId, anonymousId, userId, receivedAt, sentAt, originalTimestamp, timestamp, this.#loadedAt]
-    this.#commonCells = this.#common.map((value, at) =>
-      value === null || value === undefined ? null : fit(value, (COMMON[at] as FixedColumn).type, this.#options.engine),
-    )
+    for (let at = 0; at < COMMON.length; at++) {
+      const value = this.#common[at]
+      const { type } = COMMON[at] as FixedColumn
+      this.#commonCells[at] = value === null || value === undefined ? null : fit(value, type, this.#options.engine)
+    }
   }
 
   #startRow(builder: TableBuilder, message: JsonObject, own: readonly unknown[]): void {
-    builder.start([...this.#common, ...own], this.#commonCells)
+    builder.start(this.#common, this.#commonCells, own)
     if (isObject(message['context'])) builder.add(message['context'], ['context'])
     else if (message['context'] !== null && message['context'] !== undefined) builder.keep('context', message['context'])
   }
@@ -238,11 +240,11 @@ class Batch {
     let state = this.#states.get(table)
     if (state === undefined) {
       const kind = table === 'users' ? KINDS['identify'] : KINDS['group']
-      const builder = new TableBuilder(table, this.#stored.get(table), STATE_COLUMNS, this.#context(kind?.table ?? table), { takesNulls: true })
+      const builder = new TableBuilder(table, this.#stored.get(table), STATE_COLUMNS, this.#context(kind?.table ?? table), { isTaken: true })
       state = { table, columns: builder.columns, calls: [], builder }
       this.#states.set(table, state)
     }
-    state.builder.start([])
+    state.builder.start([], [], [])
     if (isObject(message['traits'])) state.builder.add(message['traits'], ['traits'])
     const timeMs = parseTimestamp(String(message['receivedAt']), this.#options.engine) ?? this.#options.loadedAtMs
     state.calls.push({ id: key, timeMs, ...state.builder.taken(), message: at })

@@ -42,11 +42,8 @@ export class TableBuilder {
   readonly #own: ReadonlySet<string>
   readonly #root: Node = { column: -1, children: null }
   readonly #unfitAt: number
-  /** Whether a null counts as a value of the row. */
-  readonly #takesNulls: boolean
-  /** The row that is being filled, and its columns that have a value. */
-  readonly #row: Cell[] = []
-  readonly #given: number[] = []
+  /** The cells of the row that was started, nulls included, if they are taken and not kept. */
+  readonly #taken: [column: number, cell: Cell][] | null
   #unfit: Unfit | null = null
 
   constructor(
@@ -54,18 +51,16 @@ export class TableBuilder {
     stored: StoredTable | undefined,
     fixed: readonly FixedColumn[],
     context: TableContext,
-    { takesNulls = false } = {},
+    { isTaken = false } = {},
   ) {
     this.table = table
-    this.#takesNulls = takesNulls
+    this.#taken = isTaken ? [] : null
     this.#context = context
     this.changed = stored === undefined
     this.columns = stored?.columns.slice() ?? fixed.map((column) => ({ ...column, since: context.loadedAtMs }))
     this.rows = new ColumnarRows(this.columns)
     this.#names = new Set(this.columns.map(({ name }) => name))
     this.#own = new Set(fixed.map(({ name }) => name))
-    this.#row.length = this.columns.length
-    this.#row.fill(null)
     this.#unfitAt = this.columns.findIndex(({ name }) => name === '_unfit')
     this.columns.forEach(({ path }, at) => {
       if (at < fixed.length) return
@@ -75,16 +70,17 @@ export class TableBuilder {
     })
   }
 
-  /** Starts a row with the values of its fixed columns, in their order. `cells` are those of the first ones, as far as they are known. */
-  start(values: readonly unknown[], cells: readonly Fitted[] = []): void {
-    for (const column of this.#given) this.#row[column] = null
-    this.#given.length = 0
+  /** Starts a row. The first columns have the cells that were made of the values, and the next ones those of `own`. */
+  start(values: readonly unknown[], cells: readonly Fitted[], own: readonly unknown[]): void {
     this.#unfit = null
+    if (this.#taken !== null) this.#taken.length = 0
     for (let at = 0; at < values.length; at++) {
-      const value = values[at]
-      if (value === null || value === undefined) continue
-      const column = this.columns[at] as StoredColumn
-      this.#fill(at, this.#kept(cells[at] ?? fit(value, column.type, this.#context.engine), value, column))
+      const cell = cells[at] as Fitted
+      if (cell !== null) this.#fill(at, cell, values[at])
+    }
+    for (let at = 0; at < own.length; at++) {
+      const value = own[at]
+      if (value !== null && value !== undefined) this.#put(value, values.length + at)
     }
   }
 
@@ -103,18 +99,14 @@ export class TableBuilder {
 
   /** The values of the row that was started, instead of `end`. */
   taken(): { cells: [column: number, cell: Cell][]; unfit: Unfit | null } {
-    return { cells: this.#given.map((at) => [at, this.#row[at] ?? null]), unfit: this.#unfit }
+    return { cells: [...(this.#taken ?? [])], unfit: this.#unfit }
   }
 
   end(message: number): void {
+    const { rows } = this
     if (this.#context.engine === 'postgres') this.#limitWidth()
-    if (this.#unfit !== null) this.#fill(this.#unfitAt, jsonText(this.#unfit))
-    const { columns, length } = this.rows
-    for (const at of this.#given) {
-      const cell = this.#row[at] as Cell
-      if (cell !== null) (columns[at] as ColumnCells).set(length, cell)
-    }
-    this.rows.length++
+    if (this.#unfit !== null) rows.columns[this.#unfitAt]?.set(rows.length, jsonText(this.#unfit))
+    rows.length++
     this.messages.push(message)
   }
 
@@ -122,29 +114,24 @@ export class TableBuilder {
     return { table: this.table, columns: this.columns, rows: this.rows, messages: this.messages }
   }
 
-  #fill(column: number, cell: Cell): void {
-    this.#row[column] = cell
-    this.#given.push(column)
-  }
-
   #walk(value: object, node: Node, keys: string[], depth: number): void {
     for (const key in value) {
       if (!Object.hasOwn(value, key)) continue
       const inner: unknown = (value as Record<string, unknown>)[key]
-      if (inner === undefined || (inner === null && !this.#takesNulls)) continue
+      if (inner === undefined || (inner === null && this.#taken === null)) continue
       const child = childOf(node, key)
       if (inner === null) {
-        if (child.column !== -1) this.#given.push(child.column)
+        if (child.column !== -1) this.#taken?.push([child.column, null])
         continue
       }
       keys.push(key)
       if (typeof inner === 'object' && !Array.isArray(inner) && depth > 0) this.#walk(inner, child, keys, depth - 1)
-      else this.#put(inner, child, keys)
+      else this.#add(inner, child, keys)
       keys.pop()
     }
   }
 
-  #put(value: unknown, node: Node, keys: readonly string[]): void {
+  #add(value: unknown, node: Node, keys: readonly string[]): void {
     if (node.column === -1) {
       const path = pathOf(keys)
       if (this.columns.length >= MAX_COLUMNS) {
@@ -155,8 +142,18 @@ export class TableBuilder {
       }
       this.#addColumn(value, path, keys, node)
     }
-    const column = this.columns[node.column] as StoredColumn
-    this.#fill(node.column, this.#kept(fit(value, column.type, this.#context.engine), value, column))
+    this.#put(value, node.column)
+  }
+
+  #put(value: unknown, at: number): void {
+    this.#fill(at, fit(value, (this.columns[at] as StoredColumn).type, this.#context.engine), value)
+  }
+
+  /** Puts the cell of a value into the row. If it does not fit, it is kept in `_unfit`. */
+  #fill(at: number, fitted: Fitted, value: unknown): void {
+    const cell = fitted === UNFIT ? this.#widened(value, at) : fitted
+    if (this.#taken !== null) this.#taken.push([at, cell])
+    else if (cell !== null) (this.rows.columns[at] as ColumnCells).set(this.rows.length, cell)
   }
 
   #addColumn(value: unknown, path: string, keys: readonly string[], node: Node): void {
@@ -168,43 +165,42 @@ export class TableBuilder {
     const type = planned[path] ?? typeOf(value, engine)
     this.columns.push({ name, type, path, since: loadedAtMs })
     this.rows.columns.push(new ColumnCells(type))
-    this.#row.push(null)
     this.#names.add(name)
     this.changed = true
   }
 
-  /** The cell of a value; null if it does not fit and was kept in `_unfit`. */
-  #kept(cell: Fitted, value: unknown, column: StoredColumn): Cell {
-    if (cell !== UNFIT) return cell
+  #widened(value: unknown, at: number): Cell {
     const { engine, planned } = this.#context
-    const { path } = column
+    const column = this.columns[at] as StoredColumn
+    const { name, type, path } = column
     // Engines widen a column in place; files that exist cannot be. A planned integer stays one.
-    if (column.type === 'bigint' && typeof value === 'number' && engine !== 'parquet' && planned[path] !== 'bigint') {
-      this.columns[this.columns.indexOf(column)] = { ...column, type: 'double' }
+    if (type === 'bigint' && typeof value === 'number' && engine !== 'parquet' && planned[path] !== 'bigint') {
+      this.columns[at] = { ...column, type: 'double' }
       this.changed = true
       return value
     }
-    this.#context.onUnfit(this.table, column.name, path, foundType(value))
+    this.#context.onUnfit(this.table, name, path, foundType(value))
     this.keep(path, value)
     return null
   }
 
   /** PostgreSQL keeps a row in one page of 8 KB. Long texts are stored elsewhere, but some bytes of each stay. */
   #limitWidth(): void {
-    const row = this.#row
-    let width = 32 + Math.ceil(this.columns.length / 8)
-    if (width + row.length * (TOASTED_BYTES + 4) < PAGE_BYTES) return
-    for (let at = 0; at < row.length; at++) {
-      const cell = row[at] as Cell
+    const { columns, length } = this.rows
+    // With room for the column that keeps what does not fit.
+    let width = 32 + Math.ceil(columns.length / 8) + TOASTED_BYTES
+    if (width + columns.length * (TOASTED_BYTES + 4) < PAGE_BYTES) return
+    for (const [at, cells] of columns.entries()) {
+      const cell = cells.get(length)
       if (cell === null) continue
       const { type, name, path } = this.columns[at] as StoredColumn
-      const wider = at === this.#unfitAt ? width + TOASTED_BYTES : widthAfter(width, cell, type)
+      const wider = widthAfter(width, cell, type)
       if (wider <= PAGE_BYTES) width = wider
       else {
         const value = type === 'timestamp' ? timestampText(cell as number) : cell
         this.#context.onUnfit(this.table, name, path, foundType(value))
         this.keep(path, value)
-        row[at] = null
+        cells.removeLast()
       }
     }
   }
