@@ -140,7 +140,7 @@ export interface Evolved {
   changed: boolean
   batch: RowBatch
   /** The tables of each message, in the order of the messages. Empty for a message that is no row, such as `delete`. */
-  tablesOf: string[][]
+  tablesOf: (readonly string[])[]
   unfit: UnfitCount[]
   limits: LimitReached[]
 }

@@ -110,6 +110,7 @@ class Batch {
   readonly #archive: Archived | null
   readonly #unfit = new Map<string, UnfitCount>()
   readonly #limits = new Map<string, LimitReached>()
+  readonly #lists = new Map<string, string[]>()
   #eventTables: number
   #common: unknown[] = []
   readonly #commonCells: Fitted[] = []
@@ -146,6 +147,15 @@ class Batch {
     if (kind.table === 'identifies') this.#addState('users', message['userId'], message, at, isOwed)
     if (kind.table === 'groups') this.#addState('accounts', message['groupId'], message, at, isOwed)
     if (this.#archive !== null && isOwed(ARCHIVE_TABLE)) this.#addArchived(this.#archive, message, json, at)
+    return this.#shared(found)
+  }
+
+  /** Nearly all messages of an event have the same tables, so they share a list. */
+  #shared(found: string[]): string[] {
+    const key = found.find((table) => table !== 'tracks') ?? ''
+    const known = this.#lists.get(key)
+    if (known?.length === found.length && found.every((table, at) => known[at] === table)) return known
+    this.#lists.set(key, found)
     return found
   }
 

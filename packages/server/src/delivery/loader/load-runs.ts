@@ -3,7 +3,7 @@
 // the package @switchyard/warehouse.
 
 import type { JsonObject } from '@switchyard/protocol'
-import type { Evolved, LoadedTable, SourceSchema, Warehouse, WarehouseError, WarehouseSettings } from '@switchyard/warehouse'
+import type { LoadedTable, SourceSchema, Warehouse, WarehouseError, WarehouseSettings } from '@switchyard/warehouse'
 import { kindOf } from '../../destinations/kinds.ts'
 import type { WarehouseDestination } from '../../destinations/warehouse/settings.ts'
 import type { LoadRecord } from '../../store/store.ts'
@@ -148,7 +148,7 @@ export class LoadRuns implements IntegrationRuns {
       recreated: result.tables.filter(({ recreated }) => recreated).map(({ table }) => table),
     })
     const record = recordOf(id, result.tables, performance.now() - startedMs)
-    return outcomeOf(errors, tablesOfMessages(evolved), record, succeeded ?? [], startedMs)
+    return outcomeOf(errors, evolved.tablesOf, record, succeeded ?? [], startedMs)
   }
 
   /** Deletes the rows of users, table by table. The cursor is kept with the delivery. */
@@ -244,11 +244,6 @@ async function test(warehouse: Warehouse): Promise<Outcome> {
   const responseStart = JSON.stringify(check)
   if (problem === null) return { ...withoutAnswer({ verdict: 'success', reason: null, error: null }, totalMs), responseStart }
   return { ...withoutAnswer({ verdict: 'temporary', reason: reasonOf(problem), error: problem.message }, totalMs), responseStart }
-}
-
-/** The tables of each message: those of its rows, and the archive. */
-function tablesOfMessages({ tablesOf, batch: { archive } }: Evolved): readonly (readonly string[])[] {
-  return archive === null ? tablesOf : tablesOf.map((tables) => [...tables, archive.table])
 }
 
 function recordOf(id: string, loaded: readonly LoadedTable[], durationMs: number): LoadRecord {
