@@ -4,7 +4,10 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { SqlLake } from '../fixtures/sql-lake.ts'
+import { temporaryLake } from '../fixtures/lake-reading.ts'
 import { FolderFiles } from '../parquet/folder-files.ts'
+import { type FileColumn, ParquetFile } from '../parquet/parquet-file.ts'
+import type { Cell } from '../warehouse.ts'
 import { openDatabases, prepare, runQuery } from './query-database.ts'
 import { FolderLake, SQL_LIMITS } from './sql.ts'
 
@@ -38,6 +41,38 @@ test('a prepared database runs a query that needs exactly its views, and no othe
   // A database that is closed cannot have run it.
   databases.running.closeSync()
   assert.deepEqual((await runQuery({ ...databases, prepared }, SECRET, views, BOTH, SQL_LIMITS)).rows, [['mallory']])
+})
+
+test('files with the same columns in another order, or with other columns, are read by the names of their columns', async (t) => {
+  const folder = temporaryLake()
+  t.after(() => folder[Symbol.dispose]())
+  const [number, word] = [{ name: 'number', type: 'double' } as const, { name: 'word', type: 'text' } as const]
+  const write = async (name: string, columns: readonly FileColumn[], row: Cell[]): Promise<string> => {
+    const file = await new FolderFiles(folder.folder).create(name)
+    const parquet = new ParquetFile(columns, file)
+    await parquet.write([row])
+    await parquet.finish()
+    await file.publish()
+    return join(folder.folder, name)
+  }
+  const first = await write('1.parquet', [number, word], [1, 'one'])
+  const turned = await write('2.parquet', [word, number], ['two', 2])
+  const more = await write('3.parquet', [word, number, { name: 'later', type: 'text' }], ['three', 3, 'x'])
+  const other = await write('4.parquet', [number, { name: 'word', type: 'double' }], [4, 4])
+  for (const [files, rows] of [
+    [[first, turned], [[1, 'one'], [2, 'two']]],
+    [[first, turned, more], [[1, 'one', null], [2, 'two', null], [3, 'three', 'x']]],
+    [[turned, other], [['two', 2], ['4.0', 4]]],
+  ] as const) {
+    const views = [{ schema: 'shop', table: 'things', files: [...files] }]
+    const prepared = await prepare({ views, schemas: ['shop'], memoryMb: SQL_LIMITS.memoryMb })
+    const databases = await openDatabases()
+    const query = 'select * from things order by number'
+    // A database that is closed cannot have run it.
+    databases.running.closeSync()
+    assert.deepEqual((await runQuery({ ...databases, prepared }, query, views, ['shop'], SQL_LIMITS)).rows, rows)
+    assert.deepEqual((await runQuery(await openDatabases(), query, views, ['shop'], SQL_LIMITS)).rows, rows)
+  }
 })
 
 test('a query after another load reads what was loaded', async (t) => {

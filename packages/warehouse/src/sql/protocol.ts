@@ -1,5 +1,5 @@
-// What the service and the process of a query say to each other: one JSON text per line. The process asks for the files of the tables that the query
-// names, so that it never sees others.
+// What the service and the process of a query say to each other: one JSON text per line. The process parses the query while the service reads which tables
+// there are, and their files. It is told about tables that the caller may see, and about no others.
 
 export type SqlValue = string | number | boolean | null | SqlValue[] | { [name: string]: SqlValue }
 
@@ -17,7 +17,7 @@ export interface TableName {
 }
 
 export interface ViewFiles extends TableName {
-  /** Paths of Parquet files on this machine. */
+  /** Paths of Parquet files on this machine. A table without files has no view. */
   files: string[]
 }
 
@@ -57,14 +57,17 @@ export interface Preparation {
 export type ToProcess =
   /** Sent only as the first message. */
   | { kind: 'prepare'; preparation: Preparation }
-  | { kind: 'query'; query: string; tables: TableName[]; limits: SqlLimits }
-  /** The answer to `wanted`. */
+  | { kind: 'query'; query: string; limits: SqlLimits }
+  /** Follows each query: all tables that it may name. */
+  | { kind: 'tables'; tables: TableName[] }
+  /** The files of some tables: of those that seem to be in the query at once, and of the others when they are wanted. */
   | { kind: 'files'; views: ViewFiles[] }
 
 export type FromProcess =
   | { kind: 'ready' }
   /** The views of a `prepare` were created. */
   | { kind: 'prepared' }
+  /** The tables that the query names. */
   | { kind: 'wanted'; tables: TableName[] }
   | { kind: 'answer'; answer: Omit<SqlAnswer, 'warnings'> }
   | { kind: 'fault'; fault: SqlFault }

@@ -37,8 +37,8 @@ const SETTINGS = {
 
 /** The databases of a query. They are opened while the process waits for it, because that takes longer than many queries. */
 export interface Databases {
-  /** Parses the query. It cannot read any file. */
-  parsing: DuckDBConnection
+  /** Parses the text that is its parameter. Its database cannot read any file. */
+  parsing: DuckDBPreparedStatement
   /** Runs the query. Its settings are locked before that. */
   running: DuckDBConnection
   /** Runs the query instead, if it needs exactly the views that were prepared. */
@@ -55,8 +55,7 @@ export interface PreparedDatabase {
 export async function openDatabases(): Promise<Databases> {
   const parsing = await openDatabase(PARSER_MB)
   await lock(parsing, [])
-  await serialized(parsing, 'SELECT 1')
-  return { parsing, running: await openRunning() }
+  return { parsing: await parsing.prepare('SELECT json_serialize_sql($1::VARCHAR)'), running: await openRunning() }
 }
 
 async function openRunning(): Promise<DuckDBConnection> {
@@ -86,7 +85,7 @@ export async function warmUp({ parsing }: Databases, isWanted: () => boolean): P
 /** Creates the views and locks the database before the query comes, because that reads the metadata of all files. */
 export async function prepare(preparation: Preparation): Promise<PreparedDatabase> {
   const db = await openRunning()
-  await createViews(db, preparation)
+  await createViews(db, preparation, await uniformViews(db, preparation.views))
   return { db, preparation: JSON.stringify(preparation) }
 }
 
@@ -104,14 +103,14 @@ async function lock(db: DuckDBConnection, files: readonly string[], statements: 
 }
 
 /** Parses the query, and returns the tables of the lake that it needs. Throws a QueryFault if it is not exactly one SELECT. */
-export async function tablesOf({ parsing }: Databases, query: string, known: readonly TableName[]): Promise<TableName[]> {
+export async function tablesOf({ parsing }: Databases, query: string, known: readonly TableName[] | Promise<readonly TableName[]>): Promise<TableName[]> {
   const references = await parsed(parsing, query)
   const refused = refusedFunction(references)
   if (refused !== null)
     throw new QueryFault(
       faultAt(query, refused.position, `The function ${refused.name} is not allowed here. A query can only read the tables of the lake.`),
     )
-  const { wanted, ambiguous } = wantedTables(references, known)
+  const { wanted, ambiguous } = wantedTables(references, await known)
   if (ambiguous !== null) {
     const choices = ambiguous.schemas.map((schema) => `${schema}.${ambiguous.table}`).join(' or ')
     throw new QueryFault(faultAt(query, ambiguous.position, `Several sources have a table ${ambiguous.table}. Write ${choices}.`))
@@ -119,13 +118,10 @@ export async function tablesOf({ parsing }: Databases, query: string, known: rea
   return wanted
 }
 
-async function serialized(db: DuckDBConnection, query: string): Promise<string> {
-  const reader = await db.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [query])
-  return String(reader.getRows()[0]?.[0])
-}
-
-async function parsed(db: DuckDBConnection, query: string): Promise<References> {
-  const tree = JSON.parse(await serialized(db, query)) as {
+async function parsed(statement: DuckDBPreparedStatement, query: string): Promise<References> {
+  statement.bindVarchar(1, query)
+  const [row] = await (await statement.run()).getRows()
+  const tree = JSON.parse(String(row?.[0])) as {
     error: boolean
     error_type?: string
     error_message?: string
@@ -144,9 +140,24 @@ async function parsed(db: DuckDBConnection, query: string): Promise<References> 
   return referencesOf(statements)
 }
 
-async function createViews(db: DuckDBConnection, { views, schemas, memoryMb }: Preparation): Promise<void> {
+async function createViews(
+  db: DuckDBConnection,
+  { views, schemas, memoryMb }: Preparation,
+  uniform: ReadonlySet<ViewFiles> = new Set(),
+): Promise<void> {
   const files = views.flatMap((view) => view.files)
-  await lock(db, files, [`SET memory_limit = '${memoryMb}MB'`, ...viewStatements(views, schemas)])
+  await lock(db, files, [`SET memory_limit = '${memoryMb}MB'`, ...viewStatements(views, schemas, uniform)])
+}
+
+/** The views whose files all have the same columns: a query of them need not open each file before it starts. */
+async function uniformViews(db: DuckDBConnection, views: readonly ViewFiles[]): Promise<Set<ViewFiles>> {
+  const uniform = new Set<ViewFiles>()
+  for (const view of views) {
+    const columns = `SELECT list_sort(list(concat_ws(' ', name, type, converted_type))) AS columns FROM parquet_schema([${listOf(view)}]) GROUP BY file_name`
+    const [row] = await (await db.run(`SELECT count(DISTINCT columns) FROM (${columns})`)).getRows()
+    if (Number(row?.[0]) === 1) uniform.add(view)
+  }
+  return uniform
 }
 
 /** Runs the query with one view per table. */
@@ -173,19 +184,23 @@ export async function runQuery(
   }
 }
 
-function viewStatements(views: readonly ViewFiles[], schemas: readonly string[]): string[] {
+function viewStatements(views: readonly ViewFiles[], schemas: readonly string[], uniform: ReadonlySet<ViewFiles>): string[] {
   const used = new Set([...schemas, ...views.map(({ schema }) => schema)])
   const statements = Array.from(used, (schema) => `CREATE SCHEMA IF NOT EXISTS ${identifier(schema)}`)
-  for (const { schema, table, files } of views) {
+  for (const view of views) {
+    const { schema, table, files } = view
     const days = files.every((path) => /\/day=\d{4}-\d\d-\d\d\/[^/]+$/.test(path))
     // Columns that came later are missing in older files. `day` is a part of the path, so a condition on it skips files.
-    const options = `union_by_name = true, hive_partitioning = ${days}${days ? ", hive_types = {'day': DATE}" : ''}`
-    const list = files.map(textLiteral).join(', ')
-    statements.push(`CREATE VIEW ${identifier(schema)}.${identifier(table)} AS SELECT * FROM read_parquet([${list}], ${options})`)
+    const options = `union_by_name = ${!uniform.has(view)}, hive_partitioning = ${days}${days ? ", hive_types = {'day': DATE}" : ''}`
+    statements.push(`CREATE VIEW ${identifier(schema)}.${identifier(table)} AS SELECT * FROM read_parquet([${listOf(view)}], ${options})`)
   }
   const path = [...used].map(identifier)
   if (path.length > 0) statements.push(`SET search_path = ${textLiteral([...path, 'main'].join(','))}`)
   return statements
+}
+
+function listOf({ files }: ViewFiles): string {
+  return files.map(textLiteral).join(', ')
 }
 
 /** The parser's own word for what the statement is. */

@@ -55,6 +55,15 @@ async function prepareViews(preparation: Preparation): Promise<PreparedDatabase 
   return prepared
 }
 
+/** The files of tables, most of which have been sent already. */
+async function viewsOf(tables: TableName[]): Promise<ViewFiles[]> {
+  await say({ kind: 'wanted', tables })
+  const found = new Map<string, ViewFiles>()
+  const keyOf = ({ schema, table }: TableName): string => `${schema}/${table}`
+  while (!tables.every((table) => found.has(keyOf(table)))) for (const view of (await next<'files'>()).views) found.set(keyOf(view), view)
+  return tables.flatMap((table) => found.get(keyOf(table)) ?? []).filter(({ files }) => files.length > 0)
+}
+
 async function main(): Promise<void> {
   const databases = await openDatabases()
   await say({ kind: 'ready' })
@@ -63,16 +72,13 @@ async function main(): Promise<void> {
   const first = await next<'prepare' | 'query'>()
   let prepared: PreparedDatabase | undefined
   if (first.kind === 'prepare' && !hasQuery()) prepared = await prepareViews(first.preparation)
-  const { query, tables, limits } = first.kind === 'query' ? first : await next<'query'>()
+  const { query, limits } = first.kind === 'query' ? first : await next<'query'>()
   watchMemory(limits.memoryMb)
+  const told = next<'tables'>().then(({ tables }) => tables)
   try {
-    const wanted: TableName[] = await tablesOf(databases, query, tables)
-    let views: ViewFiles[] = []
-    if (wanted.length > 0) {
-      await say({ kind: 'wanted', tables: wanted })
-      views = (await next<'files'>()).views
-    }
-    await say({ kind: 'answer', answer: await runQuery({ ...databases, prepared }, query, views, schemasOf(tables), limits) })
+    const wanted = await tablesOf(databases, query, told)
+    const views = wanted.length === 0 ? [] : await viewsOf(wanted)
+    await say({ kind: 'answer', answer: await runQuery({ ...databases, prepared }, query, views, schemasOf(await told), limits) })
   } catch (error) {
     await say({ kind: 'fault', fault: faultOf(error, query, true) })
   }

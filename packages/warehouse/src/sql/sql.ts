@@ -158,20 +158,22 @@ export class SqlRunner {
     ended.addEventListener('abort', kill, { once: true })
     try {
       ended.throwIfAborted()
+      child.say({ kind: 'query', query, limits })
       const tables = await Promise.race([lake.tables(schemas, ended), abortedBy(ended)])
+      child.say({ kind: 'tables', tables })
+      const files = new SentFiles({ files: (table) => lake.files(table, ended) }, child)
+      files.sendAhead(query, tables)
       await child.next('ready')
-      child.say({ kind: 'query', query, tables, limits })
-      const ahead = readAhead(lake, query, tables, ended)
       const first = await child.next('wanted', 'answer')
       if (first.kind === 'answer') return { ...first.answer, warnings: [] }
-      const { views, warnings } = await filesOf(ahead, first.tables, tables, ended)
-      child.say({ kind: 'files', views })
+      const { views, warnings } = await files.send(first.tables, tables)
       const { answer } = await child.next('answer')
       this.#nextPrepared = this.#prepareNext(scope, { views, schemas: schemasOf(tables), memoryMb: limits.memoryMb })
       return { ...answer, warnings }
     } finally {
       ended.removeEventListener('abort', kill)
-      child.kill()
+      // The answer goes out first: the end of a process takes the time of a processor.
+      setImmediate(kill)
     }
   }
 
@@ -219,39 +221,51 @@ export class SqlRunner {
   }
 }
 
-/** Reads the manifests of the tables whose names are in the text of the query, while the process parses it. What the process does not ask for is dropped. */
-function readAhead(lake: ReadableLake, query: string, tables: readonly TableName[], signal: AbortSignal): Pick<ReadableLake, 'files'> {
-  const text = query.toLowerCase()
-  const named = tables.filter(({ table }) => text.includes(table.toLowerCase()))
-  const reads = new Map(
-    (named.length > MAX_READ_AHEAD ? [] : named).map((name) => {
-      const files = lake.files(name, signal)
-      files.catch(() => {})
-      return [`${name.schema}/${name.table}`, files] as const
-    }),
-  )
-  return { files: (name, ended) => reads.get(`${name.schema}/${name.table}`) ?? lake.files(name, ended) }
-}
+type FoundFiles = Awaited<ReturnType<ReadableLake['files']>>
 
-async function filesOf(
-  lake: Pick<ReadableLake, 'files'>,
-  wanted: readonly TableName[],
-  known: readonly TableName[],
-  signal: AbortSignal,
-): Promise<{ views: ViewFiles[]; warnings: string[] }> {
-  // The process says what it wants; it gets no more than what the caller may see.
-  const mayHave = new Set(known.map(({ schema, table }) => `${schema}/${table}`))
-  const found = await Promise.all(
-    wanted
-      .filter(({ schema, table }) => mayHave.has(`${schema}/${table}`))
-      .map(async ({ schema, table }) => {
-        const { files, warnings } = await lake.files({ schema, table }, signal)
-        return { schema, table, files, warnings }
-      }),
-  )
-  return {
-    views: found.filter(({ files }) => files.length > 0).map(({ schema, table, files }) => ({ schema, table, files })),
-    warnings: found.flatMap(({ warnings }) => warnings),
+/** The files that a process is told about. */
+class SentFiles {
+  readonly #lake: { files: (table: TableName) => Promise<FoundFiles> }
+  readonly #child: QueryProcess
+  readonly #reads = new Map<string, Promise<FoundFiles>>()
+
+  constructor(lake: { files: (table: TableName) => Promise<FoundFiles> }, child: QueryProcess) {
+    this.#lake = lake
+    this.#child = child
+  }
+
+  /** Reads the manifests of the tables whose names are in the text of the query, while the process parses it. */
+  sendAhead(query: string, tables: readonly TableName[]): void {
+    const text = query.toLowerCase()
+    const named = tables.filter(({ table }) => text.includes(table.toLowerCase()))
+    // Whether one of them cannot be read matters only if the query really names it.
+    if (named.length <= MAX_READ_AHEAD) for (const table of named) this.#read(table).catch(() => {})
+  }
+
+  /** Sends the files of the tables that the process wants. It gets no more than what the caller may see. */
+  async send(wanted: readonly TableName[], known: readonly TableName[]): Promise<{ views: ViewFiles[]; warnings: string[] }> {
+    const mayHave = new Set(known.map(({ schema, table }) => `${schema}/${table}`))
+    const found = await Promise.all(
+      wanted
+        .filter(({ schema, table }) => mayHave.has(`${schema}/${table}`))
+        .map(async ({ schema, table }) => ({ schema, table, ...(await this.#read({ schema, table })) })),
+    )
+    return {
+      views: found.filter(({ files }) => files.length > 0).map(({ schema, table, files }) => ({ schema, table, files })),
+      warnings: found.flatMap(({ warnings }) => warnings),
+    }
+  }
+
+  #read({ schema, table }: TableName): Promise<FoundFiles> {
+    const key = `${schema}/${table}`
+    const known = this.#reads.get(key)
+    if (known !== undefined) return known
+    const read = this.#lake.files({ schema, table }).then((found) => {
+      this.#child.say({ kind: 'files', views: [{ schema, table, files: found.files }] })
+      return found
+    })
+    this.#reads.set(key, read)
+    return read
   }
 }
 
@@ -310,7 +324,7 @@ class QueryProcess {
   }
 
   say(message: ToProcess): void {
-    this.#child.stdin?.write(`${JSON.stringify(message)}\n`)
+    if (!this.#hasEnded) this.#child.stdin?.write(`${JSON.stringify(message)}\n`)
   }
 
   async next<Kind extends FromProcess['kind']>(...kinds: Kind[]): Promise<FromProcess & { kind: Kind }> {
