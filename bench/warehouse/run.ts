@@ -1,12 +1,13 @@
 // Measures warehouses: how fast rows are written into Parquet files and PostgreSQL, beside DuckDB and COPY with the same rows; the memory of a load of many wide
-// tables; what a day of a million events costs in bytes; and SQL over a lake, beside DuckDB on the same files. The cases of a comparison take turns, so that other
+// tables; what a day of a million events costs in bytes; SQL over a lake, beside DuckDB on the same files; and the service while a lake is loaded. The cases of a comparison take turns, so that other
 // load on the machine affects both alike, and the best of three rounds is printed.
-// Run: npm run bench:warehouse -- [--quick] [--messages N] [--events N] [--only parquet,postgres,memory,sql]
+// Run: npm run bench:warehouse -- [--quick] [--messages N] [--events N] [--only parquet,postgres,memory,sql,beside]
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { LOADER } from '../../packages/server/src/delivery/link/host-channel.ts'
+import { measureBeside } from './beside.ts'
 import { measurePostgres } from './postgres.ts'
 import { measureSql } from './sql.ts'
 
@@ -15,7 +16,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     messages: { type: 'string' },
     events: { type: 'string' },
-    only: { type: 'string', default: 'parquet,postgres,memory,sql' },
+    only: { type: 'string', default: 'parquet,postgres,memory,sql,beside' },
   },
 })
 const only = new Set(values.only.split(','))
@@ -38,3 +39,4 @@ if (only.has('memory')) {
   inLoader('memory.ts')
 }
 if (only.has('sql')) await measureSql(events)
+if (only.has('beside')) await measureBeside(values.quick ? 15_000 : 60_000)

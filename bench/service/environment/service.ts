@@ -42,6 +42,8 @@ export interface Service {
   createDestination(name: string, url: string, source: Source, settings?: object): Promise<string>
   setPaused(destinationId: string, paused: boolean): Promise<void>
   setUrl(destinationId: string, url: string): Promise<void>
+  /** Loads what waits for a warehouse. */
+  load(destinationId: string): Promise<void>
   ledger(options?: { recount: boolean }): Promise<LedgerLine[]>
   /** Returns the response of a GET of the control API. */
   read(path: string): Promise<unknown>
@@ -126,6 +128,9 @@ export async function startService(
     },
     async setUrl(destinationId, url) {
       await call('PATCH', `/api/destinations/${destinationId}`, { urls: [url] })
+    },
+    async load(destinationId) {
+      await call('POST', `/api/destinations/${destinationId}/load`)
     },
     async ledger(options) {
       const { data } = (await call('GET', options?.recount ? '/api/ledger?recount=true' : '/api/ledger')) as { data: LedgerLine[] }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { zstdDecompressSync } from 'node:zlib'
 import { type ColumnChunk, type FileMetaData, parquetMetadataAsync, parquetRead, type SchemaElement } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import { type ColumnCells, ColumnarRows } from '../schema/columnar-rows.ts'
+import { ColumnarRows, type ColumnCells } from '../schema/columnar-rows.ts'
 import type { Cell, ColumnType, StoredColumn } from '../warehouse.ts'
 import { writeChunk } from './column-chunk.ts'
 import type { LakeFile, NewFile } from './lake-files.ts'
@@ -52,7 +52,10 @@ export class ParquetFile {
     for (let at = 0; at < rows.length; at += size) {
       const group = new ColumnarRows(this.#columns)
       for (const row of rows.slice(at, at + size)) group.add(row)
-      await this.writeSelected(group, Uint32Array.from({ length: group.length }, (_, row) => row))
+      await this.writeSelected(
+        group,
+        Uint32Array.from({ length: group.length }, (_, row) => row),
+      )
     }
   }
 

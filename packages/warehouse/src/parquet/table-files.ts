@@ -84,7 +84,10 @@ async function writeNew(
 function daysOf({ columns, rows }: TableRows, loadedAtMs: number): Map<string, { rows: number[]; from: string; to: string }> {
   const received = rows.columns[columns.findIndex(({ name }) => name === 'received_at')]
   const timeOf = (row: number): number => (received?.get(row) as number | null | undefined) ?? loadedAtMs
-  const ofDays = groupBy(Array.from({ length: rows.length }, (_, row) => row), (row) => dayName(timeOf(row)))
+  const ofDays = groupBy(
+    Array.from({ length: rows.length }, (_, row) => row),
+    (row) => dayName(timeOf(row)),
+  )
   return new Map(
     Array.from(ofDays, ([day, ofDay]) => {
       let from = Number.POSITIVE_INFINITY

@@ -45,7 +45,9 @@ export class ColumnCells {
 
   has(row: number): boolean {
     // NaN is not at least anything.
-    return this.type === 'text' || this.type === 'boolean' ? (this.codes[row] ?? NOTHING) >= 0 : !Number.isNaN(this.codes[row] ?? Number.NaN)
+    return this.type === 'text' || this.type === 'boolean'
+      ? (this.codes[row] ?? NOTHING) >= 0
+      : !Number.isNaN(this.codes[row] ?? Number.NaN)
   }
 
   get(row: number): Cell {

@@ -250,7 +250,9 @@ class Batch {
     let state = this.#states.get(table)
     if (state === undefined) {
       const kind = table === 'users' ? KINDS['identify'] : KINDS['group']
-      const builder = new TableBuilder(table, this.#stored.get(table), STATE_COLUMNS, this.#context(kind?.table ?? table), { isTaken: true })
+      const builder = new TableBuilder(table, this.#stored.get(table), STATE_COLUMNS, this.#context(kind?.table ?? table), {
+        isTaken: true,
+      })
       state = { table, columns: builder.columns, calls: [], builder }
       this.#states.set(table, state)
     }

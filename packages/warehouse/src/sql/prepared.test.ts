@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
-import { SqlLake } from '../fixtures/sql-lake.ts'
 import { temporaryLake } from '../fixtures/lake-reading.ts'
+import { SqlLake } from '../fixtures/sql-lake.ts'
 import { FolderFiles } from '../parquet/folder-files.ts'
 import { type FileColumn, ParquetFile } from '../parquet/parquet-file.ts'
 import type { Cell } from '../warehouse.ts'
@@ -60,9 +60,28 @@ test('files with the same columns in another order, or with other columns, are r
   const more = await write('3.parquet', [word, number, { name: 'later', type: 'text' }], ['three', 3, 'x'])
   const other = await write('4.parquet', [number, { name: 'word', type: 'double' }], [4, 4])
   for (const [files, rows] of [
-    [[first, turned], [[1, 'one'], [2, 'two']]],
-    [[first, turned, more], [[1, 'one', null], [2, 'two', null], [3, 'three', 'x']]],
-    [[turned, other], [['two', 2], ['4.0', 4]]],
+    [
+      [first, turned],
+      [
+        [1, 'one'],
+        [2, 'two'],
+      ],
+    ],
+    [
+      [first, turned, more],
+      [
+        [1, 'one', null],
+        [2, 'two', null],
+        [3, 'three', 'x'],
+      ],
+    ],
+    [
+      [turned, other],
+      [
+        ['two', 2],
+        ['4.0', 4],
+      ],
+    ],
   ] as const) {
     const views = [{ schema: 'shop', table: 'things', files: [...files] }]
     const prepared = await prepare({ views, schemas: ['shop'], memoryMb: SQL_LIMITS.memoryMb })

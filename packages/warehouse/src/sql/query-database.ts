@@ -103,7 +103,11 @@ async function lock(db: DuckDBConnection, files: readonly string[], statements: 
 }
 
 /** Parses the query, and returns the tables of the lake that it needs. Throws a QueryFault if it is not exactly one SELECT. */
-export async function tablesOf({ parsing }: Databases, query: string, known: readonly TableName[] | Promise<readonly TableName[]>): Promise<TableName[]> {
+export async function tablesOf(
+  { parsing }: Databases,
+  query: string,
+  known: readonly TableName[] | Promise<readonly TableName[]>,
+): Promise<TableName[]> {
   const references = await parsed(parsing, query)
   const refused = refusedFunction(references)
   if (refused !== null)

@@ -245,15 +245,14 @@ class SentFiles {
   /** Sends the files of the tables that the process wants. It gets no more than what the caller may see. */
   async send(wanted: readonly TableName[], known: readonly TableName[]): Promise<{ views: ViewFiles[]; warnings: string[] }> {
     const mayHave = new Set(known.map(({ schema, table }) => `${schema}/${table}`))
-    const found = await Promise.all(
-      wanted
-        .filter(({ schema, table }) => mayHave.has(`${schema}/${table}`))
-        .map(async ({ schema, table }) => ({ schema, table, ...(await this.#read({ schema, table })) })),
-    )
-    return {
-      views: found.filter(({ files }) => files.length > 0).map(({ schema, table, files }) => ({ schema, table, files })),
-      warnings: found.flatMap(({ warnings }) => warnings),
+    const [views, warnings]: [ViewFiles[], string[]] = [[], []]
+    const allowed = wanted.filter(({ schema, table }) => mayHave.has(`${schema}/${table}`))
+    for (const [at, found] of (await Promise.all(allowed.map((name) => this.#read(name)))).entries()) {
+      const { schema, table } = allowed[at] as TableName
+      if (found.files.length > 0) views.push({ schema, table, files: found.files })
+      warnings.push(...found.warnings)
     }
+    return { views, warnings }
   }
 
   #read({ schema, table }: TableName): Promise<FoundFiles> {

@@ -2,6 +2,7 @@
 // except code, no other processes. If this process ends, the hosts do too.
 
 import { spawn } from 'node:child_process'
+import { constants, setPriority } from 'node:os'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { type LinkEvents, PacketLink } from './link.ts'
@@ -83,6 +84,7 @@ export function openHost(
         JSON.stringify(options),
       ]
       const child = spawn(process.execPath, args, { env: isLoader ? LOADER.env : {}, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+      if (isLoader) putLast(child.pid)
       const pipe = child.stdio[3] as Duplex
       for (const name of ['stdout', 'stderr'] as const) {
         child[name]?.setEncoding('utf8').on('data', (chunk: string) => events.printed(name, chunk))
@@ -117,6 +119,15 @@ export function openHost(
     options.closeGraceMs,
   )
   return link
+}
+
+/** A load can wait: on a busy machine, messages and requests come first. */
+function putLast(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // The process has ended already, which is reported.
+  }
 }
 
 /** A packet for another process: buffers are copied, so it has no more than is used, and nothing is returned. */

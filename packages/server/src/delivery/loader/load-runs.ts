@@ -187,7 +187,9 @@ export class LoadRuns implements IntegrationRuns {
     const success = withoutAnswer({ verdict: 'success', reason: null, error: null }, 0)
     const [url = destinationId] = kindOf(destination).targets(destination)
     const requests = batch.tables.map(({ table, columns, rows, messages: positions }): RanRequest => {
-      const shown = [...rows].slice(0, MAX_SHOWN_ROWS).map((row) => Object.fromEntries(row.map((cell, at) => [columns[at]?.name ?? '', cell])))
+      const shown = [...rows]
+        .slice(0, MAX_SHOWN_ROWS)
+        .map((row) => Object.fromEntries(row.map((cell, at) => [columns[at]?.name ?? '', cell])))
       const sent = {
         headers: { table, columns: columns.map(({ name, type }) => `${name} ${type}`).join(', ') },
         body: JSON.stringify(shown),
