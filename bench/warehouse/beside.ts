@@ -10,8 +10,7 @@ import { createFolder, pause, removeFolder } from '../service/environment/proces
 import { type Service, startService } from '../service/environment/service.ts'
 import { createTraffic, requireAll, USUAL_LOAD } from '../service/environment/traffic.ts'
 
-const ROUNDS = 5
-const WARM_UP = 10_000
+const WARM_UP = 5_000
 const TIMEOUT_MS = 180_000
 const CASES = {
   'without a warehouse': null,
@@ -27,19 +26,19 @@ interface Run {
   loaded: number
 }
 
-export async function measureBeside(events: number): Promise<void> {
+export async function measureBeside(events: number, rounds: number): Promise<void> {
   console.log(
     `\nThe service beside loads: ${events.toLocaleString('en')} messages in requests of ${USUAL_LOAD.eventsPerRequest} to a webhook`,
   )
   const runs = new Map<Case, Run[]>()
   const cases = Object.keys(CASES) as Case[]
-  for (let round = 0; round < ROUNDS; round++)
+  for (let round = 0; round < rounds; round++)
     for (let turn = 0; turn < cases.length; turn++) {
       const each = cases[(round + turn) % cases.length] as Case
       runs.set(each, [...(runs.get(each) ?? []), await measureCase(each, events)])
     }
   const median = (each: Case, of: (run: Run) => number): number =>
-    (runs.get(each) ?? []).map(of).sort((one, other) => one - other)[Math.floor(ROUNDS / 2)] ?? 0
+    (runs.get(each) ?? []).map(of).sort((one, other) => one - other)[Math.floor(rounds / 2)] ?? 0
   for (const each of cases) {
     const perSecond = Math.round(median(each, (run) => run.perSecond)).toLocaleString('en')
     const cpu = median(each, (run) => run.cpuUs).toFixed(1)
@@ -55,7 +54,7 @@ export async function measureBeside(events: number): Promise<void> {
     const ratios = (runs.get(cases[one] as Case) ?? []).map(
       ({ perSecond }, round) => perSecond / (runs.get(cases[other] as Case)?.[round]?.perSecond ?? 1),
     )
-    console.log(`  ${title.padEnd(54)} ${(ratios.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? 0).toFixed(2).padStart(10)} × messages/s`)
+    console.log(`  ${title.padEnd(54)} ${(ratios.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? 0).toFixed(2).padStart(10)} × messages/s`)
   }
 }
 

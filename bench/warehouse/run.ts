@@ -39,4 +39,4 @@ if (only.has('memory')) {
   inLoader('memory.ts')
 }
 if (only.has('sql')) await measureSql(events)
-if (only.has('beside')) await measureBeside(values.quick ? 15_000 : 60_000)
+if (only.has('beside')) await measureBeside(values.quick ? 15_000 : 60_000, values.quick ? 3 : 5)

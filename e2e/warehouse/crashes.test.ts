@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { getPriority } from 'node:os'
 import { test } from 'node:test'
 import { track } from '../system/service.ts'
 import { eventually } from '../system/signals.ts'
@@ -21,6 +22,23 @@ function loaders(pid: number): number[] {
     return Number(parent) === pid && args.includes('switchyard-loader') ? [Number(own)] : []
   })
 }
+
+test('a loader has a lower priority than the service', async () => {
+  await using system = await startWithLake()
+  const { service, lake } = system
+  await addLake(service, lake)
+  await service.send(messages(0))
+  const [pid = 0] = await eventually(
+    async () => loaders(service.pid),
+    (pids) => pids.length > 0,
+    { what: 'a loader', deadlineMs: 60_000 },
+  )
+  await eventually(
+    async () => getPriority(pid),
+    (priority) => priority > getPriority(service.pid),
+    { what: 'its priority', deadlineMs: 10_000 },
+  )
+})
 
 test('a loader that is killed in the middle of loads loses nothing, and loads nothing twice', async () => {
   await using system = await startWithLake()
