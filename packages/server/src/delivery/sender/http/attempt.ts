@@ -2,7 +2,6 @@
 // sending and the whole response; redirects are not followed. retry-policy.ts decides whether and when to retry, and the guard decides
 // which addresses may be dialled.
 
-import type { Dispatcher } from 'undici'
 import type { Verdict } from '../../../destinations/port/kind.ts'
 import { oncePerObject } from '../../../model/once-per-object.ts'
 import {
@@ -15,8 +14,11 @@ import {
   reasonOfError,
 } from '../../link/outcome.ts'
 import type { AddressGuard } from './address-guard.ts'
-import { type Connection, Connections, DialError, type Origin, type TlsIdentity } from './connections.ts'
+import { type Connection, Connections, type ConnectionUser, type DialError, type Origin, type TlsIdentity, type Writer } from './connections.ts'
 import type { Lookup } from './name-lookup.ts'
+import { PlainAnswer } from './plain-answer.ts'
+import { requestHead, requestStart } from './request-head.ts'
+import { UnusualAnswer, type UnusualAnswerHandler } from './unusual-answer.ts'
 
 /** A response that reaches this size is judged by its status, and its connection is closed instead of reading the rest. */
 export const MAX_RESPONSE_BYTES = 65_536
@@ -27,7 +29,7 @@ export interface SendRequest {
   url: string
   /** Percent-encoded; goes between the path and the query of the URL. Default: empty. */
   path?: string
-  /** Names and values in turn, as undici takes them without another copy; no Host and no Content-Length. */
+  /** Names and values in turn; none that says how the request is sent (request-head.ts). */
   headers: readonly string[]
   body: string | Buffer
   /** For everything, from the lookup to the last byte of the answer. */
@@ -66,7 +68,10 @@ export interface HttpClientOptions {
 
 interface Target {
   origin: Origin
+  host: string
   path: string
+  /** The start of a POST without a path of its own. */
+  start: string | null
   /** The parts of `path` around the path of a request: the first without a slash at its end. */
   beforePath: string
   afterPath: string
@@ -136,14 +141,17 @@ export function createHttpClient({ guard, lookup, ca, now = Date.now, closeGrace
   }
 }
 
-class Attempt implements Dispatcher.DispatchHandler {
+class Attempt implements ConnectionUser, UnusualAnswerHandler, Writer {
   readonly #shared: Shared
   readonly #request: SendRequest
   readonly #onOutcome: (outcome: Outcome) => void
   readonly #startedAtMs = performance.now()
   #place: number
-  #target: Target | undefined
+  #origin: Origin | null = null
+  #head = ''
   #connection: Connection | null = null
+  #answer: PlainAnswer | null = null
+  #unusual: UnusualAnswer | null = null
   #deadline: NodeJS.Timeout | undefined
   #reused = false
   #redialled = false
@@ -162,69 +170,109 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   start(target: Target): void {
-    this.#target = target
+    const head = headOf(target, this.#request)
+    if (head === null) return this.fail('invalid_request')
+    this.#head = head
+    this.#origin = target.origin
     this.#deadline = setTimeout(onDeadline, this.#request.timeoutMs, this)
-    this.#dispatch(target, this.#shared.connections.take(target.origin))
-  }
-
-  #dispatch(target: Target, connection: Connection): void {
+    const { connections } = this.#shared
+    const connection = connections.take(target.origin)
+    if (!connection.isOpen) return this.#dial(connection)
     this.#connection = connection
-    const { method = 'POST', path = '', headers, body } = this.#request
-    // undici reads the headers and keeps none of the array, so the caller's own one may be passed.
-    const all = withAuthorization(headers, target) as string[]
-    const full = path === '' ? target.path : target.beforePath + path + target.afterPath
-    // `blocking` is about pipelining. A connection has one request at a time, so undici need not look for others when the response begins.
-    connection.client.dispatch({ path: full, method, headers: all, body, blocking: false }, this)
+    connections.writeSoon(this)
   }
 
-  /** The request is about to be written to an open connection. */
-  onRequestStart(): void {
+  #dial(connection: Connection): void {
+    this.#connection = connection
+    void connection.dialForRequests((error) => {
+      if (error === null) this.write()
+      else this.#failed(error.reason)
+    })
+  }
+
+  write(): void {
     const connection = this.#connection as Connection
+    if (this.#settled) return
+    // The receiver has closed it since it was taken.
+    if (!connection.isOpen) return this.#dial(this.#shared.connections.open(connection.origin))
     this.#reused = connection.requests > 0
-    connection.requests += 1
-    connection.awaitsAnswer = true
+    this.#answer = new PlainAnswer(this, connection.lastHead)
+    connection.write(this, this.#head, this.#request.body)
   }
 
-  /** The first bytes of a response, which may be an interim one. */
-  onResponseStarted(): void {
+  received(bytes: Buffer): void {
+    const connection = this.#connection as Connection
+    const answer = this.#answer as PlainAnswer
+    const state = answer.read(bytes)
+    if (this.#settled) return
+    if (state === 'unusual') return this.#leaveToUndici(connection, answer.kept)
+    if (state === 'incomplete' || answer.head === null) return this.onStart()
+    connection.lastHead = answer.head
+    // First, because the outcome may start another request, which then goes over the same connection.
+    this.#shared.connections.release(connection, answer.head.keepsAlive && !answer.hasMore, answer.head.announcedIdleMs)
+    this.#settleByStatus()
+  }
+
+  /** undici reads the answer again from its start. */
+  #leaveToUndici(connection: Connection, kept: Buffer): void {
+    this.#status = this.#retryAfterMs = this.#responseStart = null
+    this.#responseBytes = 0
+    this.#unusual = new UnusualAnswer(this)
+    this.#unusual.received(kept)
+    connection.pass(this.#unusual)
+  }
+
+  ended(): void {
+    const head = this.#answer?.head ?? null
+    // undici says the same of chunks that are cut off.
+    this.#failed(head !== null && head.length === null && !head.keepsAlive ? 'invalid_response' : 'connection_closed')
+  }
+
+  failed(error: Error): void {
+    this.#failed(reasonOfError(error))
+  }
+
+  onStart(): void {
     this.#firstByteMs ??= performance.now() - this.#startedAtMs
   }
 
-  onResponseStart(_controller: unknown, status: number, headers: { 'retry-after'?: string | string[] }): void {
-    if (status < 200 || this.#settled) return
-    ;(this.#connection as Connection).awaitsAnswer = false
+  onHead(status: number, retryAfter: string | undefined): void {
+    this.onStart()
     this.#status = status
-    const retryAfter = headers['retry-after']
     if (retryAfter !== undefined) this.#retryAfterMs = parseRetryAfter(status, retryAfter, this.#shared.now())
   }
 
-  onResponseData(_controller: unknown, chunk: Buffer): void {
+  onBody(piece: Buffer): void {
     if (this.#settled) return
-    if (this.#request.keepAnswer || this.#request.verdictOf(this.#status as number) !== 'success') this.#keepStart(chunk)
-    this.#responseBytes += chunk.length
+    if (this.#request.keepAnswer || this.#request.verdictOf(this.#status as number) !== 'success') this.#keepStart(piece)
+    this.#responseBytes += piece.length
     if (this.#responseBytes < MAX_RESPONSE_BYTES) return
     this.#settleByStatus()
     this.#connection?.discard()
   }
 
-  onResponseEnd(): void {
+  /** Of an unusual answer. */
+  onEnd(): void {
     if (this.#settled) return
-    // First, because the outcome may start another request: over the same connection, it costs undici neither a check of an idle socket nor a timer.
-    this.#shared.connections.release(this.#connection as Connection)
+    this.#connection?.discard()
     this.#settleByStatus()
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
+  /** Of an unusual answer. */
+  onError(error: Error): void {
+    this.#failed(reasonOfError(error))
+  }
+
+  #failed(reason: ReasonCode): void {
     if (this.#settled) return
-    const reason = error instanceof DialError ? error.reason : reasonOfError(this.#connection?.error ?? error)
-    if (this.#foundClosed(reason)) {
-      this.#redialled = true
-      this.#reused = false
-      this.#connection?.discard()
-      const target = this.#target as Target
-      this.#shared.connections.distrust(target.origin)
-      this.#dispatch(target, this.#shared.connections.open(target.origin))
-    } else this.fail(reason)
+    if (!this.#foundClosed(reason)) return this.fail(reason)
+    const { connections } = this.#shared
+    const origin = this.#origin as Origin
+    this.#redialled = true
+    this.#reused = false
+    this.#connection?.discard()
+    connections.distrust(origin)
+    this.#dial(connections.open(origin))
   }
 
   /** Whether the receiver closed a reused connection before it saw this request, which says nothing about the receiver. */
@@ -258,6 +306,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     const dialled = this.#reused ? null : connection
     this.#settled = true
     clearTimeout(this.#deadline)
+    this.#unusual?.close()
     this.#leave(shared.underWay)
     this.#onOutcome({
       verdict,
@@ -327,9 +376,12 @@ function parseTarget(text: string, connections: Connections, tls: TlsIdentity | 
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return null
   const hasUser = url.username !== '' || url.password !== ''
   const credentials = hasUser ? `${decoded(url.username)}:${decoded(url.password)}` : null
+  const path = url.pathname + url.search
   return {
     origin: connections.originOf(url, tls),
-    path: url.pathname + url.search,
+    host: url.host,
+    path,
+    start: requestStart('POST', path, url.host),
     beforePath: url.pathname.replace(/\/$/, ''),
     afterPath: url.search,
     authorization: credentials === null ? null : `Basic ${Buffer.from(credentials).toString('base64')}`,
@@ -343,6 +395,12 @@ function decoded(text: string): string {
     // A % that is not part of an escape is kept.
     return text
   }
+}
+
+function headOf(target: Target, { method = 'POST', path = '', headers, body }: SendRequest): string | null {
+  const fullPath = path === '' ? target.path : target.beforePath + path + target.afterPath
+  const start = path === '' && method === 'POST' ? target.start : requestStart(method, fullPath, target.host)
+  return start === null ? null : requestHead(start, withAuthorization(headers, target), body)
 }
 
 function withAuthorization(headers: readonly string[], { authorization }: Target): readonly string[] {

@@ -2,26 +2,21 @@
 // check and the dialling, so DNS rebinding has no effect. Certificates are always verified. attempt.ts sends requests over the connections
 // and interprets the responses.
 
-import { createRequire } from 'node:module'
-import { isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net'
+import { isIP, type LookupFunction, connect as netConnect, type OnReadOpts, type Socket } from 'node:net'
 import { createSecureContext, getCACertificates, type SecureContext, connect as tlsConnect } from 'node:tls'
-import type { buildConnector, Client } from 'undici'
 import type { TlsSettings } from '../../../store/store.ts'
 import { type ReasonCode, reasonOfError, reasonOfLookupError, reasonOfTlsError } from '../../link/outcome.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { createNameLookup, type Lookup } from './name-lookup.ts'
-
-/**
- * The index of undici also loads fetch, WebSocket, caches and mocks, which would take memory and CPU time in the main thread and in each sender
- * (docs/decisions/0103-memory-of-the-service.md).
- */
-const UndiciClient = createRequire(import.meta.url)('undici/lib/dispatcher/client.js') as typeof Client
+import type { AnswerHead } from './plain-answer.ts'
 
 /** Less than the 5 s after which node:http, the least patient of the usual servers, closes an idle connection. */
 const IDLE_MS = 4_000
 /** If a receiver announces how long it keeps a connection, that is used instead, less one second for network latency. */
 const ANNOUNCED_IDLE_MAX_MS = 15_000
 const ANNOUNCED_IDLE_MARGIN_MS = 1_000
+/** How often connections that were idle for long enough are closed. */
+const SWEEP_MS = 500
 /** How long one of several addresses may take before the next is tried. The 250 ms of node:net are too short for distant continents. */
 const TRY_EACH = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1_000 }
 
@@ -42,7 +37,6 @@ export interface ConnectionsOptions {
 
 /** A scheme, host and port, with the connections to it that are free; the one used last is the one taken first. */
 export interface Origin {
-  readonly url: string
   /** A name, or an address without brackets. */
   readonly hostname: string
   readonly port: number
@@ -87,7 +81,7 @@ export class TlsIdentity {
   }
 }
 
-/** Why no connection could be made. undici passes it to the attempt as the error of its request. */
+/** Why no connection could be made. */
 export class DialError extends Error {
   readonly reason: ReasonCode
 
@@ -97,44 +91,46 @@ export class DialError extends Error {
   }
 }
 
+export type OnDialled = (error: DialError | null, socket: Socket | null) => void
+
+/** The request that is in progress on a connection. Only one of the last two is called, and nothing after it. */
+export interface ConnectionUser {
+  /** The bytes may change after the call. */
+  received(bytes: Buffer): void
+  /** The receiver has ended the connection, or it was closed. */
+  ended(): void
+  failed(error: Error): void
+}
+
 /**
- * One undici Client, which is one connection at a time. undici's Pool hides which connection a request went over, and
- * with it the address and the timings.
+ * What arrives on any connection, until it was handled. Each socket reads into the same memory, so none is allocated for a read: nothing that is
+ * called with it writes to a socket, which could read another one.
  */
+const received = Buffer.allocUnsafeSlow(65_536)
+
+/** One connection at a time: what was dialled, and the request that is in progress. */
 export class Connection {
   readonly origin: Origin
-  readonly client: Client
   phase: 'lookup' | 'connect' | 'tls' | 'open' = 'lookup'
-  /** The number of requests on the current socket; if above 0, the next request reuses it. */
+  /** The number of requests that were written to it. */
   requests = 0
   /** The number of times that connections had been given back when this one was; 0 while it is in use. */
   idleSince = 0
-  /** Whether the next data received is the start of a response. */
-  awaitsAnswer = false
+  idleUntilMs = 0
+  /** Of the last answer. */
+  lastHead: AnswerHead | null = null
   address: string | null = null
   dnsMs: number | null = null
   connectMs: number | null = null
   tlsMs: number | null = null
-  /** The first error of the socket. undici reports a TLS alert only as a closed connection. */
-  error: unknown = null
   readonly #connections: Connections
   #socket: Socket | null = null
+  #user: ConnectionUser | null = null
   #discarded = false
 
   constructor(origin: Origin, connections: Connections) {
     this.origin = origin
     this.#connections = connections
-    this.client = new UndiciClient(origin.url, {
-      pipelining: 1,
-      // An attempt has one deadline for everything, so undici's two would end nothing sooner.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: IDLE_MS,
-      keepAliveMaxTimeout: ANNOUNCED_IDLE_MAX_MS,
-      keepAliveTimeoutThreshold: ANNOUNCED_IDLE_MARGIN_MS,
-      allowH2: false,
-      connect: (_options, callback) => void this.dial(callback),
-    })
   }
 
   get isOpen(): boolean {
@@ -146,22 +142,59 @@ export class Connection {
     return this.#socket?.writableLength ?? 0
   }
 
+  /** Writes a request to an open connection that was dialled with `dialForRequests`. */
+  write(user: ConnectionUser, head: string, body: string | Buffer): void {
+    const socket = this.#socket as Socket
+    this.#user = user
+    this.requests += 1
+    // If the head is ASCII, one text is one packet, without a copy of the body.
+    if (typeof body === 'string' && Buffer.byteLength(head) === head.length) socket.write(head + body)
+    else {
+      socket.cork()
+      socket.write(head, 'latin1')
+      socket.write(body)
+      socket.uncork()
+    }
+  }
+
+  /** From now on, another user gets the rest of the answer. */
+  pass(user: ConnectionUser): void {
+    this.#user = user
+  }
+
+  /** What arrives from now on was not asked for, and ends the connection. */
+  leave(): void {
+    this.#user = null
+  }
+
   /** Ends it at once, whatever it is doing. */
   discard(): void {
     if (this.#discarded) return
     this.#discarded = true
+    this.#user = null
     this.#connections.forget(this)
     this.#socket?.destroy()
-    this.client.destroy(() => undefined)
   }
 
-  /** Called by undici for the first request, and again should the socket turn out closed before the next one is written. */
-  async dial(callback: buildConnector.Callback): Promise<void> {
+  /** The caller reads from the socket itself. */
+  dial(onDialled: OnDialled): Promise<void> {
+    return this.#dial(undefined, onDialled)
+  }
+
+  /** What arrives is given to the user of the connection. */
+  dialForRequests(onDialled: (error: DialError | null) => void): Promise<void> {
+    const callback = (bytes: number): boolean => {
+      this.#received(received.subarray(0, bytes))
+      return true
+    }
+    return this.#dial({ buffer: received, callback }, (error, socket) => {
+      socket?.on('end', () => this.#ended())
+      onDialled(error)
+    })
+  }
+
+  async #dial(onread: OnReadOpts | undefined, onDialled: OnDialled): Promise<void> {
     const { hostname } = this.origin
-    this.#socket = null
-    this.phase = 'lookup'
-    this.requests = 0
-    this.address = this.dnsMs = this.connectMs = this.tlsMs = this.error = null
     this.#connections.remember(this)
     try {
       let addresses: readonly string[] = [hostname]
@@ -173,22 +206,22 @@ export class Connection {
       if (this.#discarded) throw new DialError('aborted')
       const permitted = addresses.filter((address) => this.#connections.guard.permits(address))
       if (permitted.length === 0) throw new DialError(addresses.length === 0 ? 'dns_not_found' : 'address_refused')
-      this.#connect(permitted, callback)
+      this.#connect(permitted, onread, onDialled)
     } catch (error) {
-      callback(error instanceof DialError ? error : new DialError('connection_failed', error), null)
+      onDialled(error instanceof DialError ? error : new DialError('connection_failed', error), null)
     }
   }
 
-  #connect(permitted: readonly string[], callback: buildConnector.Callback): void {
+  #connect(permitted: readonly string[], onread: OnReadOpts | undefined, onDialled: OnDialled): void {
     const { secure } = this.origin
     const startedAtMs = performance.now()
-    const socket = this.#openSocket(permitted)
+    const socket = this.#openSocket(permitted, onread)
     let done = false
     const finish = (error: DialError | null): void => {
       if (done) return
       done = true
-      if (error === null) callback(null, socket)
-      else callback(error, null)
+      if (error === null) onDialled(null, socket)
+      else onDialled(error, null)
     }
     this.#socket = socket
     this.phase = 'connect'
@@ -206,25 +239,38 @@ export class Connection {
       this.phase = 'open'
       finish(null)
     })
-    socket.on('error', (error: unknown) => {
-      this.error ??= error
+    socket.on('error', (error: Error) => {
       finish(new DialError(this.phase === 'tls' ? reasonOfTlsError(error) : reasonOfError(error), error))
+      const user = this.#user
+      this.#user = null
+      user?.failed(error)
     })
     socket.once('close', () => {
       finish(new DialError(this.phase === 'tls' ? 'tls_failure' : 'connection_closed'))
-      // If undici has dialled again in the meantime, this is no longer the connection's socket.
-      if (this.#socket === socket) this.#connections.forget(this)
+      this.#connections.forget(this)
+      this.#ended()
     })
-    skipContinue(socket, this)
   }
 
-  #openSocket(permitted: readonly string[]): Socket {
+  #received(bytes: Buffer): void {
+    if (this.#user === null) this.discard()
+    else this.#user.received(bytes)
+  }
+
+  #ended(): void {
+    const user = this.#user
+    this.#user = null
+    if (user === null) this.discard()
+    else user.ended()
+  }
+
+  #openSocket(permitted: readonly string[], onread: OnReadOpts | undefined): Socket {
     const { hostname, port, secure } = this.origin
     // One address is dialled as it is; several are handed over as the answer to a lookup, which then never happens.
     const where =
       permitted.length === 1
-        ? { host: permitted[0] as string, port, noDelay: true }
-        : { host: hostname, port, noDelay: true, lookup: answering(permitted), ...TRY_EACH }
+        ? { host: permitted[0] as string, port, noDelay: true, onread }
+        : { host: hostname, port, noDelay: true, onread, lookup: answering(permitted), ...TRY_EACH }
     if (!secure) return netConnect(where)
     return tlsConnect({
       ...where,
@@ -243,30 +289,9 @@ function answering(addresses: readonly string[]): LookupFunction {
   return (_hostname, _options, callback) => callback(null, all)
 }
 
-const CONTINUE = Buffer.from('HTTP/1.1 100')
-const END_OF_HEAD = Buffer.from('\r\n\r\n')
-
-/**
- * A server may send `100 Continue` unrequested (RFC 9110, 15.2), and old servers do; undici treats it as an invalid response.
- * It is therefore removed before undici reads it. One that is split over two packets still fails, as a temporary error.
- */
-function skipContinue(socket: Socket, connection: Connection): void {
-  const read = socket.read.bind(socket)
-  socket.read = (sizeBytes?: number): Buffer | null => {
-    let chunk = read(sizeBytes) as Buffer | null
-    while (chunk !== null && connection.awaitsAnswer && beginsWithContinue(chunk)) {
-      const end = chunk.indexOf(END_OF_HEAD)
-      if (end === -1) break
-      const rest = chunk.subarray(end + END_OF_HEAD.length)
-      chunk = rest.length > 0 ? rest : (read(sizeBytes) as Buffer | null)
-    }
-    return chunk
-  }
-}
-
-/** Checks the first digit of the status first, which is cheaper than a comparison and rules out nearly every response. */
-function beginsWithContinue(chunk: Buffer): boolean {
-  return chunk[9] === 0x31 && chunk.length >= CONTINUE.length && CONTINUE.compare(chunk, 0, CONTINUE.length) === 0
+/** What writes a request. */
+export interface Writer {
+  write(): void
 }
 
 export class Connections {
@@ -275,6 +300,8 @@ export class Connections {
   readonly #ca: string | undefined
   readonly #maxOpen: number
   readonly #all = new Set<Connection>()
+  #writers: Writer[] = []
+  #sweep: NodeJS.Timeout | undefined
   /** How often connections were given back. */
   #releases = 0
   readonly #lookups = new Map<string, Promise<readonly string[]>>()
@@ -297,7 +324,6 @@ export class Connections {
       const secure = url.protocol === 'https:'
       const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname
       origin = {
-        url: url.origin,
         hostname,
         port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
         secure,
@@ -321,8 +347,23 @@ export class Connections {
       const connection = origin.idle.pop()
       if (connection === undefined) return this.open(origin)
       connection.idleSince = 0
-      if (connection.isOpen) return connection
+      if (connection.isOpen && performance.now() < connection.idleUntilMs) return connection
+      connection.discard()
     }
+  }
+
+  /**
+   * Writes to a connection that was taken at the end of this turn of the event loop. By then it may be known that the receiver has closed it, or has sent
+   * more than its last answer, which the request must not get as its own.
+   */
+  writeSoon(writer: Writer): void {
+    if (this.#writers.push(writer) === 1) setImmediate(() => this.#write())
+  }
+
+  #write(): void {
+    const writers = this.#writers
+    this.#writers = []
+    for (const writer of writers) writer.write()
   }
 
   open(origin: Origin): Connection {
@@ -347,22 +388,40 @@ export class Connections {
     origin.unkept = UNKEPT
   }
 
-  /** Gives back a connection whose answer was read to its end. */
-  release(connection: Connection): void {
+  /** Gives back a connection whose answer was read to its end. `keepsAlive`: whether another request may be sent over it. */
+  release(connection: Connection, keepsAlive: boolean, announcedIdleMs: number | null): void {
+    const { origin } = connection
+    const idleMs = announcedIdleMs === null ? IDLE_MS : Math.min(announcedIdleMs - ANNOUNCED_IDLE_MARGIN_MS, ANNOUNCED_IDLE_MAX_MS)
     // If the response arrived before the whole request was sent, the rest of it would precede the next request.
     if (this.#closed || connection.unsentBytes > 0) connection.discard()
-    else if (connection.origin.unkept > 0) {
-      connection.origin.unkept -= 1
+    else if (origin.unkept > 0) {
+      origin.unkept -= 1
       connection.discard()
-    } else {
+    } else if (!keepsAlive || idleMs <= 0) connection.discard()
+    else {
+      connection.leave()
+      connection.idleUntilMs = performance.now() + idleMs
       connection.idleSince = ++this.#releases
-      connection.origin.idle.push(connection)
+      origin.idle.push(connection)
+      this.#sweep ??= setInterval(() => this.#closeStale(), SWEEP_MS).unref()
     }
+  }
+
+  #closeStale(): void {
+    const nowMs = performance.now()
+    for (const connection of this.#all) if (connection.idleSince > 0 && nowMs >= connection.idleUntilMs) connection.discard()
+    if (this.#all.size === 0) this.#endSweep()
+  }
+
+  #endSweep(): void {
+    clearInterval(this.#sweep)
+    this.#sweep = undefined
   }
 
   /** Closes all connections: requests in flight fail, and no connection is kept from now on. */
   discardAll(): void {
     this.#closed = true
+    this.#endSweep()
     for (const connection of this.#all) connection.discard()
   }
 
