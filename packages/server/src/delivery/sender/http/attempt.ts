@@ -208,9 +208,16 @@ class Attempt implements ConnectionUser, UnusualAnswerHandler, Writer {
     if (state === 'unusual') return this.#leaveToUndici(connection, answer.kept)
     if (state === 'incomplete' || answer.head === null) return this.onStart()
     connection.lastHead = answer.head
+    const { keepsAlive, announcedIdleMs } = answer.head
     // First, because the outcome may start another request, which then goes over the same connection.
-    this.#shared.connections.release(connection, answer.head.keepsAlive && !answer.hasMore, answer.head.announcedIdleMs)
+    this.#shared.connections.release(connection, keepsAlive && !answer.hasMore && this.#isRead(), announcedIdleMs)
     this.#settleByStatus()
+  }
+
+  /** Some servers do not read the body of a DELETE, and would take it for the next request. */
+  #isRead(): boolean {
+    const { method = 'POST', body } = this.#request
+    return expectsBody(method) || body.length === 0
   }
 
   /** undici reads the answer again from its start. */
@@ -400,7 +407,13 @@ function decoded(text: string): string {
 function headOf(target: Target, { method = 'POST', path = '', headers, body }: SendRequest): string | null {
   const fullPath = path === '' ? target.path : target.beforePath + path + target.afterPath
   const start = path === '' && method === 'POST' ? target.start : requestStart(method, fullPath, target.host)
-  return start === null ? null : requestHead(start, withAuthorization(headers, target), body)
+  const length = body.length === 0 && !expectsBody(method) ? null : Buffer.byteLength(body)
+  return start === null ? null : requestHead(start, withAuthorization(headers, target), length)
+}
+
+/** Of the methods that a destination can have, DELETE is the other one. */
+function expectsBody(method: string): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH'
 }
 
 function withAuthorization(headers: readonly string[], { authorization }: Target): readonly string[] {

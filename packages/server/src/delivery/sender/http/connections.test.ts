@@ -92,6 +92,61 @@ test('a request that an outcome starts is dialled if the receiver closes the con
   }
 })
 
+test('a connection on which bytes arrive without a request is closed, and no request gets them as its answer', async (t) => {
+  const sockets: Socket[] = []
+  const url = await rawReceiver(t, (socket) => {
+    sockets.push(socket)
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
+  })
+  const client = clientFor(t)
+  await post(client, url)
+  const closed = new Promise((resolve) => sockets[0]?.once('close', resolve))
+  sockets[0]?.write('HTTP/1.1 500 Not asked for\r\nContent-Length: 0\r\n\r\n')
+  await closed
+  const { status, timings } = await post(client, url)
+  assert.equal(status, 200)
+  assert.notEqual(timings.connectMs, null)
+})
+
+test('an unusual answer is judged like any other, and its connection is closed', async (t) => {
+  const unusual: [answer: string, verdict: string, reason: string | null, responseStart: string | null][] = [
+    ['HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok', 'success', null, null],
+    ['HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nno\r\n0\r\nx: y\r\n\r\n', 'temporary', 'http_503', 'no'],
+    ['HTTP/1.1 400 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\nx\r\n\r\n', 'temporary', 'invalid_response', 'no'],
+    ['HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nok', 'temporary', 'invalid_response', null],
+  ]
+  for (const [answer, verdict, reason, responseStart] of unusual) {
+    for (const isSplit of [false, true]) {
+      let left = 0
+      const { promise: closed, resolve: onClose } = withResolvers()
+      const url = await rawReceiver(t, (socket) => {
+        socket.once('close', () => (left += 1) && onClose())
+        if (!isSplit) return socket.write(answer)
+        socket.write(answer.slice(0, -9))
+        setImmediate(() => setImmediate(() => socket.write(answer.slice(-9))))
+      })
+      const outcome = await post(clientFor(t), url)
+      assert.deepEqual([outcome.verdict, outcome.reason, outcome.responseStart], [verdict, reason, responseStart], answer)
+      assert.notEqual(outcome.timings.firstByteMs, null)
+      await closed
+      assert.equal(left, 1)
+    }
+  }
+})
+
+test('answers over one connection that differ in their last byte only are not mixed up', async (t) => {
+  let requests = 0
+  const url = await rawReceiver(t, (socket) => {
+    requests += 1
+    socket.write(`HTTP/1.1 400 No\r\nContent-Length: 1\r\n\r\n${requests}`)
+  })
+  const client = clientFor(t)
+  for (const nth of ['1', '2', '3']) {
+    const { responseStart, timings } = await post(client, url)
+    assert.deepEqual([responseStart, timings.connectMs === null], [nth, nth !== '1'])
+  }
+})
+
 test('a receiver that closes every connection after its answer, without announcing it, gets few requests twice', async (t) => {
   let received = 0
   const url = await rawReceiver(t, (socket, chunk) => {
@@ -185,6 +240,13 @@ test('a connection is dialled again only once, and not after the response has be
   await post(client, cut)
   assertFailed(await post(client, cut), 'temporary', 'connection_closed')
   assert.equal(begun, 2)
+})
+
+test('a connection is not reused after a DELETE with a body, which some servers do not read', async (t) => {
+  const url = await httpReceiver(t, statusAnswer(200))
+  const client = clientFor(t)
+  const isReused = async (body: string): Promise<boolean> => (await post(client, url, { method: 'DELETE', body })).timings.connectMs === null
+  assert.deepEqual([await isReused(''), await isReused(''), await isReused('{}'), await isReused('{}')], [false, true, true, false])
 })
 
 test('a connection with an unfinished request is not reused', async (t) => {

@@ -165,7 +165,7 @@ function headAt(bytes: Buffer): AnswerHead | 'unusual' | null {
     status,
     length: isChunked ? null : Number(contentLength ?? 0),
     retryAfter,
-    keepsAlive: connection !== 'close',
+    keepsAlive: connection === undefined || !connection.includes('close'),
     announcedIdleMs: seconds === undefined ? null : Number(seconds) * 1_000,
   }
 }
@@ -189,6 +189,7 @@ interface Fields {
 
 /** A longer length cannot be counted exactly. */
 const LENGTH = /^\d{1,15}$/
+const CONNECTION = /^(?:close|keep-alive|upgrade)(?:, ?(?:close|keep-alive|upgrade))*$/
 const KEEP_ALIVE_TIMEOUT = /(?:^|,)[\t ]*timeout=(\d+)/i
 const NON_ASCII = /[\x80-\xff]/
 
@@ -210,14 +211,14 @@ function fieldsOf(lines: readonly string[]): Fields | null {
     } else if (name === 'connection') {
       if (fields.connection !== undefined) return null
       fields.connection = valueOf(line, colon).toLowerCase()
-      if (fields.connection !== 'close' && fields.connection !== 'keep-alive') return null
+      if (!CONNECTION.test(fields.connection)) return null
     } else if (name === 'keep-alive') {
       if (fields.keepAlive !== undefined) return null
       fields.keepAlive = valueOf(line, colon)
     } else if (name === 'retry-after') {
       fields.retryAfter ??= valueOf(line, colon)
       if (NON_ASCII.test(fields.retryAfter)) return null
-    } else if (name === 'upgrade' || name === 'proxy-connection') return null
+    } else if (name === 'proxy-connection') return null
   }
   return fields
 }

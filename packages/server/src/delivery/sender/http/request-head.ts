@@ -16,7 +16,7 @@ export function requestStart(method: string, path: string, host: string): string
 }
 
 /** `headers`: names and values alternate. Null if one of them cannot be sent. */
-export function requestHead(start: string, headers: readonly string[], body: string | Buffer): string | null {
+export function requestHead(start: string, headers: readonly string[], length: number | null): string | null {
   let head = start
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at] as string
@@ -24,7 +24,7 @@ export function requestHead(start: string, headers: readonly string[], body: str
     if (value === undefined || !VALUE.test(value) || !(names.has(name) || isName(name))) return null
     head += `${name}: ${value}\r\n`
   }
-  return `${head}content-length: ${typeof body === 'string' ? Buffer.byteLength(body) : body.length}\r\n\r\n`
+  return length === null ? `${head}\r\n` : `${head}content-length: ${length}\r\n\r\n`
 }
 
 function isName(name: string): boolean {
