@@ -14,7 +14,7 @@ import {
   reasonOfError,
 } from '../../link/outcome.ts'
 import type { AddressGuard } from './address-guard.ts'
-import { type Connection, Connections, type ConnectionUser, type DialError, type Origin, type TlsIdentity, type Writer } from './connections.ts'
+import { type Connection, Connections, type ConnectionUser, type Origin, type TlsIdentity, type Writer } from './connections.ts'
 import type { Lookup } from './name-lookup.ts'
 import { PlainAnswer } from './plain-answer.ts'
 import { requestHead, requestStart } from './request-head.ts'

@@ -245,7 +245,8 @@ test('a connection is dialled again only once, and not after the response has be
 test('a connection is not reused after a DELETE with a body, which some servers do not read', async (t) => {
   const url = await httpReceiver(t, statusAnswer(200))
   const client = clientFor(t)
-  const isReused = async (body: string): Promise<boolean> => (await post(client, url, { method: 'DELETE', body })).timings.connectMs === null
+  const isReused = async (body: string): Promise<boolean> =>
+    (await post(client, url, { method: 'DELETE', body })).timings.connectMs === null
   assert.deepEqual([await isReused(''), await isReused(''), await isReused('{}'), await isReused('{}')], [false, true, true, false])
 })
 

@@ -91,7 +91,7 @@ export class DialError extends Error {
   }
 }
 
-export type OnDialled = (error: DialError | null, socket: Socket | null) => void
+export type OnDialled = (...result: [DialError, null] | [null, Socket]) => void
 
 /** The request that is in progress on a connection. Only one of the last two is called, and nothing after it. */
 export interface ConnectionUser {

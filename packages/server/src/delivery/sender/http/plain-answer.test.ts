@@ -138,7 +138,11 @@ test('a head or chunks that come in very many pieces are left to undici', () => 
 })
 
 test('Retry-After and the announced idle time are read', () => {
-  const heads = ['Retry-After: 30\r\nretry-after: 40\r\nKeep-Alive: timeout=5, max=100\r\n', 'keep-alive: max=1,timeout=7\r\n', 'keep-alive: x\r\n']
+  const heads = [
+    'Retry-After: 30\r\nretry-after: 40\r\nKeep-Alive: timeout=5, max=100\r\n',
+    'keep-alive: max=1,timeout=7\r\n',
+    'keep-alive: x\r\n',
+  ]
   const got = heads.map((headers) => {
     const answer = new PlainAnswer({ onHead: () => undefined, onBody: () => undefined }, null)
     assert.equal(answer.read(text(`HTTP/1.1 503 No\r\n${headers}content-length: 0\r\n\r\n`)), 'complete')
@@ -175,7 +179,9 @@ async function readByUndici(bytes: Buffer): Promise<Reading> {
       done()
     },
   })
-  const client = new Client('http://receiver.invalid', { connect: (_options, callback) => setImmediate(() => callback(null, stream as never)) })
+  const client = new Client('http://receiver.invalid', {
+    connect: (_options, callback) => setImmediate(() => callback(null, stream as never)),
+  })
   const written = new Promise<void>((resolve) => {
     client.dispatch(
       { path: '/', method: 'POST' },
@@ -216,7 +222,17 @@ test('undici reads plain answers in the same way, also random and broken ones', 
   for (const state of ['complete', 'incomplete', 'unusual']) assert.ok((counts[state] ?? 0) > 300, JSON.stringify(counts))
 })
 
-const STATUSES = ['200 OK', '202 ', '204 No Content', '304 Not Modified', '404 Not Found', '429 Too Many Requests', '500', '503 \xe9', '600 x']
+const STATUSES = [
+  '200 OK',
+  '202 ',
+  '204 No Content',
+  '304 Not Modified',
+  '404 Not Found',
+  '429 Too Many Requests',
+  '500',
+  '503 \xe9',
+  '600 x',
+]
 const HEADERS = [
   ['Date: Tue, 01 Jan 2030 00:00:00 GMT', 'Connection: keep-alive', 'Connection: close', 'Connection: Upgrade, Keep-Alive', 'Upgrade: h2c'],
   ['Keep-Alive: timeout=5', 'Retry-After: 30', 'retry-after:  9 ', 'Retry-After: \xa030', 'x: \xe9', 'x:', 'x : y', ' x: y', 'x'],
