@@ -91,7 +91,8 @@ export class DialError extends Error {
   }
 }
 
-export type OnDialled = (...result: [DialError, null] | [null, Socket]) => void
+type DialResult = [DialError, null] | [null, Socket]
+export type OnDialled = (...result: DialResult) => void
 
 /** The request that is in progress on a connection. Only one of the last two is called, and nothing after it. */
 export interface ConnectionUser {
@@ -126,6 +127,9 @@ export class Connection {
   readonly #connections: Connections
   #socket: Socket | null = null
   #user: ConnectionUser | null = null
+  /** Not kept longer than needed: it has the first request, and a connection may live for long. */
+  #onDialled: OnDialled | null = null
+  #isForRequests = false
   #discarded = false
 
   constructor(origin: Origin, connections: Connections) {
@@ -176,25 +180,16 @@ export class Connection {
     this.#socket?.destroy()
   }
 
-  /** The caller reads from the socket itself. */
-  dial(onDialled: OnDialled): Promise<void> {
-    return this.#dial(undefined, onDialled)
-  }
-
   /** What arrives is given to the user of the connection. */
-  dialForRequests(onDialled: (error: DialError | null) => void): Promise<void> {
-    const callback = (bytes: number): boolean => {
-      this.#received(received.subarray(0, bytes))
-      return true
-    }
-    return this.#dial({ buffer: received, callback }, (error, socket) => {
-      socket?.on('end', () => this.#ended())
-      onDialled(error)
-    })
+  dialForRequests(onDialled: OnDialled): Promise<void> {
+    this.#isForRequests = true
+    return this.dial(onDialled)
   }
 
-  async #dial(onread: OnReadOpts | undefined, onDialled: OnDialled): Promise<void> {
+  /** The caller reads from the socket itself. */
+  async dial(onDialled: OnDialled): Promise<void> {
     const { hostname } = this.origin
+    this.#onDialled = onDialled
     this.#connections.remember(this)
     try {
       let addresses: readonly string[] = [hostname]
@@ -206,23 +201,16 @@ export class Connection {
       if (this.#discarded) throw new DialError('aborted')
       const permitted = addresses.filter((address) => this.#connections.guard.permits(address))
       if (permitted.length === 0) throw new DialError(addresses.length === 0 ? 'dns_not_found' : 'address_refused')
-      this.#connect(permitted, onread, onDialled)
+      this.#connect(permitted)
     } catch (error) {
-      onDialled(error instanceof DialError ? error : new DialError('connection_failed', error), null)
+      this.#finish(error instanceof DialError ? error : new DialError('connection_failed', error), null)
     }
   }
 
-  #connect(permitted: readonly string[], onread: OnReadOpts | undefined, onDialled: OnDialled): void {
+  #connect(permitted: readonly string[]): void {
     const { secure } = this.origin
     const startedAtMs = performance.now()
-    const socket = this.#openSocket(permitted, onread)
-    let done = false
-    const finish = (error: DialError | null): void => {
-      if (done) return
-      done = true
-      if (error === null) onDialled(null, socket)
-      else onDialled(error, null)
-    }
+    const socket = this.#openSocket(permitted)
     this.#socket = socket
     this.phase = 'connect'
     socket.on('connectionAttempt', (ip: string) => {
@@ -232,24 +220,40 @@ export class Connection {
       this.connectMs = performance.now() - startedAtMs
       this.address = socket.remoteAddress ?? this.address
       this.phase = secure ? 'tls' : 'open'
-      if (!secure) finish(null)
+      if (!secure) this.#finish(null, socket)
     })
     socket.once('secureConnect', () => {
       this.tlsMs = performance.now() - startedAtMs - (this.connectMs ?? 0)
       this.phase = 'open'
-      finish(null)
+      this.#finish(null, socket)
     })
     socket.on('error', (error: Error) => {
-      finish(new DialError(this.phase === 'tls' ? reasonOfTlsError(error) : reasonOfError(error), error))
+      this.#finish(new DialError(this.phase === 'tls' ? reasonOfTlsError(error) : reasonOfError(error), error), null)
       const user = this.#user
       this.#user = null
       user?.failed(error)
     })
     socket.once('close', () => {
-      finish(new DialError(this.phase === 'tls' ? 'tls_failure' : 'connection_closed'))
+      this.#finish(new DialError(this.phase === 'tls' ? 'tls_failure' : 'connection_closed'), null)
       this.#connections.forget(this)
       this.#ended()
     })
+  }
+
+  #finish(...result: DialResult): void {
+    const onDialled = this.#onDialled
+    if (onDialled === null) return
+    this.#onDialled = null
+    if (this.#isForRequests) result[1]?.on('end', () => this.#ended())
+    onDialled(...result)
+  }
+
+  #reading(): OnReadOpts {
+    const callback = (bytes: number): boolean => {
+      this.#received(received.subarray(0, bytes))
+      return true
+    }
+    return { buffer: received, callback }
   }
 
   #received(bytes: Buffer): void {
@@ -264,8 +268,9 @@ export class Connection {
     else user.ended()
   }
 
-  #openSocket(permitted: readonly string[], onread: OnReadOpts | undefined): Socket {
+  #openSocket(permitted: readonly string[]): Socket {
     const { hostname, port, secure } = this.origin
+    const onread = this.#isForRequests ? this.#reading() : undefined
     // One address is dialled as it is; several are handed over as the answer to a lookup, which then never happens.
     const where =
       permitted.length === 1
