@@ -6,7 +6,7 @@ import { writtenForms } from '../../../destinations/webhook/secret-settings.ts'
 import { HIDDEN } from '../../../secrets/hidden-url.ts'
 import { type Outcome, REASONS, withoutAnswer } from '../../link/outcome.ts'
 import type { HttpClient, SendRequest } from '../http/attempt.ts'
-import { TlsIdentity } from '../http/connections.ts'
+import { TlsIdentity } from '../http/connection.ts'
 import { basicCredentials, type NoToken, TokenSource } from './token-source.ts'
 
 export type RequestSender = Pick<HttpClient, 'send'>

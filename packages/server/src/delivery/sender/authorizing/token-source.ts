@@ -6,7 +6,7 @@ import { USER_AGENT } from '../../../destinations/webhook/request.ts'
 import type { Auth } from '../../../store/store.ts'
 import { type Outcome, REASONS } from '../../link/outcome.ts'
 import { type HttpClient, MAX_RESPONSE_BYTES } from '../http/attempt.ts'
-import type { TlsIdentity } from '../http/connections.ts'
+import type { TlsIdentity } from '../http/connection.ts'
 
 export type OAuth2 = Extract<Auth, { type: 'oauth2' }>
 

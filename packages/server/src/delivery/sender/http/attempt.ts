@@ -14,7 +14,8 @@ import {
   reasonOfError,
 } from '../../link/outcome.ts'
 import type { AddressGuard } from './address-guard.ts'
-import { type Connection, Connections, type ConnectionUser, type Origin, type TlsIdentity, type Writer } from './connections.ts'
+import type { Connection, ConnectionUser, Origin, TlsIdentity } from './connection.ts'
+import { Connections, type Writer } from './connections.ts'
 import type { Lookup } from './name-lookup.ts'
 import { PlainAnswer } from './plain-answer.ts'
 import { requestHead, requestStart } from './request-head.ts'
@@ -184,7 +185,7 @@ class Attempt implements ConnectionUser, UnusualAnswerHandler, Writer {
 
   #dial(connection: Connection): void {
     this.#connection = connection
-    void connection.dialForRequests((error) => {
+    void connection.dialForRequests((error, _socket) => {
       if (error === null) this.write()
       else this.#failed(error.reason)
     })

@@ -1,5 +1,5 @@
 // Checks whether a URL can be dialled, step by step: name, guard, connection, handshake, certificate. Dials as an attempt does
-// (connections.ts), and sends nothing. Never rejects: every failure is part of the report.
+// (connection.ts), and sends nothing. Never rejects: every failure is part of the report.
 
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
@@ -8,7 +8,8 @@ import type { TlsSettings } from '../../../store/store.ts'
 import { withTimeout } from '../../../timing/with-timeout.ts'
 import { REASONS, type ReasonCode } from '../../link/outcome.ts'
 import type { AddressGuard } from './address-guard.ts'
-import { Connections, DialError, TlsIdentity } from './connections.ts'
+import { DialError, TlsIdentity } from './connection.ts'
+import { Connections } from './connections.ts'
 import type { Lookup } from './name-lookup.ts'
 
 /** The result of dialling a URL. */

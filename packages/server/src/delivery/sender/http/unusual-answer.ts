@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module'
 import { Duplex } from 'node:stream'
 import type { Client } from 'undici'
-import type { ConnectionUser } from './connections.ts'
+import type { ConnectionUser } from './connection.ts'
 import type { AnswerHandler } from './plain-answer.ts'
 
 /**

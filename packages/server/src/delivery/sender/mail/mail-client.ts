@@ -8,7 +8,8 @@ import { EMAIL_CONFIRMATION_MS } from '../../../destinations/webhook/email/email
 import { mailServerOf } from '../../../destinations/webhook/email/mail-server.ts'
 import { type Outcome, REASONS, type ReasonCode } from '../../link/outcome.ts'
 import type { HttpClient, HttpClientOptions, SendRequest } from '../http/attempt.ts'
-import { type Connection, Connections, DialError } from '../http/connections.ts'
+import { type Connection, DialError } from '../http/connection.ts'
+import { Connections } from '../http/connections.ts'
 import type { LimitedConnection } from './limited-connection.ts'
 import {
   credentialsOf,
