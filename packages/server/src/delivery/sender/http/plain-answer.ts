@@ -144,6 +144,9 @@ const START_OF_STATUS_LINE = /^HTTP\/1\.1 [1-5]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?
 const HEADER = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*$/
 const START_OF_HEADER = /^(?:\r|[!#$%&'*+.^_`|~0-9A-Za-z-]*|[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*\r?)$/
 
+const CONTENT_LENGTH = /^content-length:/i
+const START_OF_LENGTH = /^content-length:[\t ]*\d{0,15}\r?$/i
+
 /** Null if the end of the head is missing. */
 function headAt(bytes: Buffer): AnswerHead | 'unusual' | null {
   const end = bytes.indexOf(END_OF_HEAD)
@@ -175,7 +178,11 @@ function isStartOfHead(text: string): boolean {
   const end = text.lastIndexOf('\r\n')
   if (end === -1) return START_OF_STATUS_LINE.test(text + START.slice(text.length))
   const [first = '', ...lines] = text.slice(0, end).split('\r\n')
-  return STATUS_LINE.test(first) && fieldsOf(lines) !== null && START_OF_HEADER.test(text.slice(end + 2))
+  const last = text.slice(end + 2)
+  const fields = STATUS_LINE.test(first) ? fieldsOf(lines) : null
+  if (fields === null || !START_OF_HEADER.test(last)) return false
+  // undici judges a length digit by digit.
+  return !CONTENT_LENGTH.test(last) || (START_OF_LENGTH.test(last) && fields.contentLength === undefined)
 }
 
 /** The headers that matter here. */
