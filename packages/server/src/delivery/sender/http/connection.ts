@@ -11,6 +11,9 @@ import type { AnswerHead } from './plain-answer.ts'
 /** How long one of several addresses may take before the next is tried. The 250 ms of node:net are too short for distant continents. */
 const TRY_EACH = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1_000 }
 
+/** Each connection reads into memory of its own, so that none is allocated for a read. Most answers are shorter. */
+const READ_BYTES = 4_096
+
 /** A scheme, host and port, with the connections to it that are free; the one used last is the one taken first. */
 export interface Origin {
   /** A name, or an address without brackets. */
@@ -67,7 +70,6 @@ export class DialError extends Error {
   }
 }
 
-type DialResult = [DialError, null] | [null, Socket]
 /** What connections share. */
 export interface ConnectionPool {
   readonly guard: AddressGuard
@@ -79,6 +81,7 @@ export interface ConnectionPool {
   forget(connection: Connection): void
 }
 
+type DialResult = [DialError, null] | [null, Socket]
 export type OnDialled = (...result: DialResult) => void
 
 /** The request that is in progress on a connection. Only one of the last two is called, and nothing after it. */
@@ -89,12 +92,6 @@ export interface ConnectionUser {
   ended(): void
   failed(error: Error): void
 }
-
-/**
- * What arrives on any connection, until it was handled. Each socket reads into the same memory, so none is allocated for a read: nothing that is
- * called with it writes to a socket, which could read another one.
- */
-const received = Buffer.allocUnsafeSlow(65_536)
 
 /** One connection at a time: what was dialled, and the request that is in progress. */
 export class Connection {
@@ -236,11 +233,12 @@ export class Connection {
   }
 
   #reading(): OnReadOpts {
+    const buffer = Buffer.allocUnsafeSlow(READ_BYTES)
     const callback = (bytes: number): boolean => {
-      this.#received(received.subarray(0, bytes))
+      this.#received(buffer.subarray(0, bytes))
       return true
     }
-    return { buffer: received, callback }
+    return { buffer, callback }
   }
 
   #received(bytes: Buffer): void {
