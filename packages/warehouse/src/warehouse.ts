@@ -8,8 +8,6 @@
 // 3. `Warehouse.load` writes the rows. The key of each write is load and table: a table in which the load is committed already is skipped and reported
 //    as loaded. So a repeat may contain fewer messages than the first attempt: those whose tables are all committed, or whose user was deleted, are gone.
 
-import type { ColumnarRows } from './schema/columnar-rows.ts'
-
 /** JSON is used for all of them between processes, so there is no undefined, Date or bigint in here. */
 export type ColumnType = 'boolean' | 'bigint' | 'double' | 'timestamp' | 'text'
 
@@ -99,11 +97,28 @@ export interface LimitReached {
 /** One cell of a row: timestamps are milliseconds. */
 export type Cell = string | number | boolean | null
 
+/** The cells of a column. */
+export interface ColumnCells {
+  readonly type: ColumnType
+  /** By row, up to the last row with a value: a number as it is, 0 or 1 for a boolean, the place of a text in `texts`. NaN or -1 if the row has no value. */
+  readonly codes: readonly number[]
+  readonly texts: readonly string[]
+  /** Whether no text is in `texts` twice. */
+  readonly isDistinct: boolean
+  get(row: number): Cell
+}
+
+/** The rows of a table. Going through them makes an array of each, in the order of the columns. */
+export interface Rows extends Iterable<Cell[]> {
+  readonly length: number
+  readonly columns: readonly ColumnCells[]
+}
+
 export interface TableRows {
   table: string
   columns: readonly StoredColumn[]
   /** `_unfit` is one of the columns. */
-  rows: ColumnarRows
+  rows: Rows
   /** The message of each row, as an index into the messages that `evolve` was given. */
   messages: number[]
 }

@@ -4,9 +4,8 @@
 import { zstdCompressSync } from 'node:zlib'
 import type { ColumnMetaData, OffsetIndex } from 'hyparquet'
 import type { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import type { ColumnCells } from '../schema/columnar-rows.ts'
 import { microseconds } from '../schema/values.ts'
-import type { ColumnType } from '../warehouse.ts'
+import type { ColumnCells, ColumnType } from '../warehouse.ts'
 import { BloomFilter } from './bloom-filter.ts'
 import { ByteBuffer } from './byte-buffer.ts'
 

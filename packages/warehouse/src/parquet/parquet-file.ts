@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 import { zstdDecompressSync } from 'node:zlib'
 import { type ColumnChunk, type FileMetaData, parquetMetadataAsync, parquetRead, type SchemaElement } from 'hyparquet'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
-import { ColumnarRows, type ColumnCells } from '../schema/columnar-rows.ts'
-import type { Cell, ColumnType, StoredColumn } from '../warehouse.ts'
+import { ColumnarRows } from '../schema/columnar-rows.ts'
+import type { Cell, ColumnCells, ColumnType, Rows, StoredColumn } from '../warehouse.ts'
 import { writeChunk } from './column-chunk.ts'
 import type { LakeFile, NewFile } from './lake-files.ts'
 
@@ -60,7 +60,7 @@ export class ParquetFile {
   }
 
   /** Adds some of the rows, by their indexes. */
-  async writeSelected(rows: ColumnarRows, selected: Uint32Array): Promise<void> {
+  async writeSelected(rows: Rows, selected: Uint32Array): Promise<void> {
     const size = groupRows(this.#columns.length)
     for (let at = 0; at < selected.length; at += size) await this.#writeGroup(rows, selected.subarray(at, at + size))
   }
@@ -75,7 +75,7 @@ export class ParquetFile {
     return this.#sink.discard()
   }
 
-  async #writeGroup({ columns }: ColumnarRows, selected: Uint32Array): Promise<void> {
+  async #writeGroup({ columns }: Rows, selected: Uint32Array): Promise<void> {
     const start = this.#writer.offset
     const chunks: ColumnChunk[] = []
     for (const [at, column] of this.#columns.entries()) {

@@ -1,7 +1,7 @@
 // The rows of a table, kept column by column. A file is written by columns, a load has many equal texts, and a row of its own for each message would be
 // garbage that lives as long as the load: numbers are stored as numbers, and a text that is repeated is stored once.
 
-import type { Cell, ColumnType } from '../warehouse.ts'
+import type { Cell, ColumnCells, ColumnType, Rows } from '../warehouse.ts'
 
 /** The code of a row that has no text or boolean. A row that has no number has NaN, which no message can contain. */
 const NOTHING = -1
@@ -11,9 +11,8 @@ const DISTINCT_FROM = 64
 const JUDGED_AT = 1_024
 const FEW_EQUAL = 50
 
-export class ColumnCells {
+export class FilledColumn implements ColumnCells {
   readonly type: ColumnType
-  /** By row, up to the last row with a value: a number as it is, 0 or 1 for a boolean, the place of a text in `texts`. */
   readonly codes: number[] = []
   readonly texts: string[] = []
   #places: Map<string, number> | null = null
@@ -25,7 +24,6 @@ export class ColumnCells {
     this.type = type
   }
 
-  /** Whether no text is in `texts` twice. */
   get isDistinct(): boolean {
     return this.#places !== null
   }
@@ -90,18 +88,18 @@ export class ColumnCells {
   }
 }
 
-export class ColumnarRows implements Iterable<Cell[]> {
-  readonly columns: ColumnCells[] = []
+export class ColumnarRows implements Rows {
+  readonly columns: FilledColumn[] = []
   length = 0
 
   constructor(columns: readonly { type: ColumnType }[] = []) {
-    for (const { type } of columns) this.columns.push(new ColumnCells(type))
+    for (const { type } of columns) this.columns.push(new FilledColumn(type))
   }
 
   add(row: readonly Cell[]): void {
     for (let at = 0; at < this.columns.length; at++) {
       const cell = row[at]
-      if (cell !== null && cell !== undefined) (this.columns[at] as ColumnCells).set(this.length, cell)
+      if (cell !== null && cell !== undefined) (this.columns[at] as FilledColumn).set(this.length, cell)
     }
     this.length++
   }

@@ -2,7 +2,7 @@
 // in `_unfit`. The columns of a table only grow; their order is that in which they came.
 
 import type { Cell, ColumnType, EngineName, StoredColumn, StoredTable, TableRows } from '../warehouse.ts'
-import { ColumnarRows, ColumnCells } from './columnar-rows.ts'
+import { ColumnarRows, FilledColumn } from './columnar-rows.ts'
 import { columnName, keysOf, pathOf } from './names.ts'
 import { type Fitted, fit, foundType, jsonText, timestampText, typeOf, UNFIT } from './values.ts'
 
@@ -153,7 +153,7 @@ export class TableBuilder {
   #fill(at: number, fitted: Fitted, value: unknown): void {
     const cell = fitted === UNFIT ? this.#widened(value, at) : fitted
     if (this.#taken !== null) this.#taken.push([at, cell])
-    else if (cell !== null) (this.rows.columns[at] as ColumnCells).set(this.rows.length, cell)
+    else if (cell !== null) (this.rows.columns[at] as FilledColumn).set(this.rows.length, cell)
   }
 
   #addColumn(value: unknown, path: string, keys: readonly string[], node: Node): void {
@@ -164,7 +164,7 @@ export class TableBuilder {
     node.column = this.columns.length
     const type = planned[path] ?? typeOf(value, engine)
     this.columns.push({ name, type, path, since: loadedAtMs })
-    this.rows.columns.push(new ColumnCells(type))
+    this.rows.columns.push(new FilledColumn(type))
     this.#names.add(name)
     this.changed = true
   }
