@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { PlainConnections } from './plain-connections.ts'
+import { type PlainConnection, PlainConnections } from './plain-connections.ts'
 import type { PlainHead } from './plain-head.ts'
 
 const SERVER = { keepAliveTimeout: 72_000, headersTimeout: 10_000, requestTimeout: 15_000 }
@@ -19,7 +19,7 @@ interface Rig {
   /** The paths of the requests that Node.js read. */
   byNode: string[]
   /** The requests that were read here. The test answers those that it holds. */
-  here: { path: string; body: string; answer: () => void }[]
+  here: { path: string; body: string; connection: PlainConnection; answer: () => void }[]
   clock: { nowMs: number }
   open: () => Promise<Client>
 }
@@ -73,7 +73,7 @@ async function rig(t: TestContext, holds = false): Promise<Rig> {
         const body = bytes.toString('latin1')
         const text = answerOf(path, headers.authorization, body)
         const answer = (): void => connection.answer(200, headersOf(text), text)
-        here.push({ path, body, answer })
+        here.push({ path, body, connection, answer })
         if (!holds) answer()
       },
     },
@@ -263,6 +263,53 @@ test('closing closes idle connections at once, and the others after their answer
   assert.match(await busy.closed, /\r\nConnection: close\r\n\r\n.* busy\n$/)
 })
 
+test('closing gives an incomplete request to Node.js, which answers it', async (t) => {
+  const { open, byNode, plain, silent } = await rig(t)
+  const client = await open()
+  const text = post('/v1/track', 'late')
+  client.write(text.slice(0, -2))
+  await untilTrue(() => plain.incompleteBytes > 0)
+  plain.close()
+  assert.deepEqual([plain.incompleteBytes, silent.size], [0, 0])
+  client.write(text.slice(-2))
+  await client.until(' late\n')
+  assert.deepEqual(byNode, ['/v1/track'])
+})
+
+test('what follows the last request of a connection is no request, even while the answer is sent', async (t) => {
+  const { open, here, byNode } = await rig(t, true)
+  const client = await open()
+  client.socket.pause()
+  client.write(post('/v1/track', 'last', 'Connection: close\r\n'))
+  await untilTrue(() => here.length === 1)
+  // More than the buffers of both sides hold.
+  const large = 'x'.repeat(32 * 1024 * 1024)
+  here[0]?.connection.answer(200, headersOf(large), large)
+  client.write(post('/v1/track', 'too late'))
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  client.socket.resume()
+  assert.ok((await client.closed).endsWith('x'))
+  assert.deepEqual([here.length, byNode], [1, []])
+})
+
+test('connections that send too far ahead of their answers are closed', async (t) => {
+  const { open, here, plain } = await rig(t, true)
+  let closed = 0
+  for (let nth = 0; nth < 400 && closed === 0; nth++) {
+    const client = await open()
+    client.socket.once('close', () => closed++)
+    client.write(post('/v1/track', String(nth)))
+    await untilTrue(() => here.length === nth + 1)
+    client.write('x'.repeat(60_000))
+    const before = plain.aheadBytes
+    await untilTrue(() => plain.aheadBytes !== before || closed > 0)
+  }
+  assert.ok(closed > 0, 'none was closed')
+  assert.ok(plain.aheadBytes <= 32 * 1024 * 1024, String(plain.aheadBytes))
+  for (const { answer } of here) answer()
+  await untilTrue(() => plain.aheadBytes === 0)
+})
+
 test('what waits for an answer is told when the connection is reset, and a late answer goes nowhere', async (t) => {
   const server = createServer(SERVER)
   let ended = 0
@@ -323,6 +370,7 @@ const EXAMPLES = [
   'POST /v1/track HTTP/1.1\r\nHost: a\r\nContent-Length: 0x3\r\n\r\nabc',
   'POST /v1/track HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\nabc',
   'GET /v1/track HTTP/1.1\r\nHost: a\r\n\r\n',
+  `POST /v1/track HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n${'a:\r\n'.repeat(1_500)}\r\nabc`,
   '\r\nPOST /v1/track HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc',
   'PUT /v1/track HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: upgrade\r\nContent-Length: 3\r\n\r\nabc',
 ]

@@ -28,6 +28,11 @@ const MAX_REQUEST_BYTES = 64 * 1024
 const MAX_PIECES = 4
 /** The bytes of all incomplete requests together. Beyond, Node.js gets incomplete requests at once. */
 const MAX_INCOMPLETE_BYTES = 4 * 1024 * 1024
+/**
+ * What clients have sent before their last request was answered, together, with what the sockets hold. Beyond, such a connection is closed: nobody needs to
+ * send more than one request at a time over each of hundreds of connections.
+ */
+const MAX_AHEAD_BYTES = 32 * 1024 * 1024
 /** A connection without a complete request is given to Node.js after this time, whose timeouts then apply. */
 const COMPLETE_WITHIN_MS = 1_000
 const SWEEP_EVERY_MS = 1_000
@@ -45,6 +50,7 @@ export class PlainConnections {
   readonly #connections = new Set<PlainConnection>()
   readonly #timer: NodeJS.Timeout
   incompleteBytes = 0
+  aheadBytes = 0
   isClosing = false
 
   constructor({ server, silent, handler, nowMs = () => performance.now() }: PlainOptions) {
@@ -88,11 +94,11 @@ export class PlainConnections {
     this.#connections.delete(connection)
   }
 
-  /** Closes connections without a request. The others are closed after their answer. */
+  /** Closes connections without a request. The others are closed after their answer: by Node.js, if their request is not complete. */
   close(): void {
     this.isClosing = true
     clearInterval(this.#timer)
-    for (const connection of this.#connections) if (!connection.isBusy) connection.socket.destroy()
+    for (const connection of this.#connections) connection.closeIfIdle()
   }
 
   /** What follows the headers that were given, for connections that are kept. */
@@ -108,6 +114,8 @@ export class PlainConnection {
   readonly #all: PlainConnections
   /** What has arrived and belongs to no request that was handled. */
   #pending = EMPTY
+  /** Whether it arrived before the last request was answered. */
+  #isAhead = false
   #pieces = 0
   /** When it became idle, or the first bytes of an incomplete request arrived. */
   #sinceMs: number
@@ -121,10 +129,6 @@ export class PlainConnection {
     this.#all = all
     this.#sinceMs = all.nowMs()
     socket.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClose)
-  }
-
-  get isBusy(): boolean {
-    return this.#current !== null
   }
 
   /** Calls `ended` when the current request has been answered, or the connection is closed. */
@@ -145,9 +149,27 @@ export class PlainConnection {
     if (!headers.includes('Connection')) head += `${isLast ? 'Connection: close' : this.#all.keepAlive}\r\n`
     const isFlushed = socket.writable ? socket.write(`${head}\r\n${text}`) : true
     this.#ended()
-    if (isLast) socket.destroySoon()
+    if (isLast) this.#close()
     else if (this.#pending.length > 0) this.#leave()
     else this.#waitForNext(isFlushed)
+  }
+
+  /** When the answer is sent. What arrives until then is no request. */
+  #close(): void {
+    this.#all.closed(this)
+    this.#keep(EMPTY)
+    this.socket.off('data', this.#onData).resume()
+    this.socket.destroySoon()
+  }
+
+  closeIfIdle(): void {
+    if (this.#current !== null) return
+    if (this.#pending.length === 0) this.socket.destroy()
+    else {
+      // Those that wait for a request are closed while the service stops.
+      this.#all.silent.delete(this.socket)
+      this.#leave()
+    }
   }
 
   #waitForNext(isFlushed: boolean): void {
@@ -178,9 +200,10 @@ export class PlainConnection {
 
   readonly #onData = (chunk: Buffer): void => {
     if (this.#current === null) return this.#read(this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]))
-    // The client does not wait for the answer. Node.js gets this after it.
-    this.#keep(Buffer.concat([this.#pending, chunk]))
+    // The client does not wait for the answer. Node.js gets this after it. A paused socket still reads until its buffer is full.
     this.socket.pause()
+    this.#keep(Buffer.concat([this.#pending, chunk]))
+    if (this.#all.aheadBytes > MAX_AHEAD_BYTES) this.socket.destroy()
   }
 
   readonly #onEnd = (): void => {
@@ -224,8 +247,12 @@ export class PlainConnection {
   }
 
   #keep(bytes: Buffer): void {
-    this.#all.incompleteBytes += bytes.length - this.#pending.length
+    if (this.#isAhead) this.#all.aheadBytes -= this.#pending.length + this.socket.readableHighWaterMark
+    else this.#all.incompleteBytes -= this.#pending.length
     this.#pending = bytes
+    this.#isAhead = bytes.length > 0 && this.#current !== null
+    if (this.#isAhead) this.#all.aheadBytes += bytes.length + this.socket.readableHighWaterMark
+    else this.#all.incompleteBytes += bytes.length
   }
 
   #leave(): void {

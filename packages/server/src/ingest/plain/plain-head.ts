@@ -15,8 +15,9 @@ export interface PlainHead {
   bodyBytes: number
 }
 
-/** Node.js allows 16 KB. */
+/** Node.js allows 16 KB, and counts more than the bytes if there are very many headers. */
 const MAX_HEAD_BYTES = 8 * 1024
+const MAX_HEADERS = 100
 const START = Buffer.from('POST /')
 const END = Buffer.from('\r\n\r\n')
 const REQUEST_LINE = /^POST (\/[!-~]*) HTTP\/1\.1$/
@@ -62,7 +63,9 @@ export function readPlainHead(bytes: Buffer): PlainHead | 'unusual' | 'incomplet
 function headersOf(fields: string): IncomingHttpHeaders | null {
   if (!FIELDS.test(fields)) return null
   const headers: IncomingHttpHeaders = {}
+  let count = 0
   for (let at = 0; at < fields.length; ) {
+    if (++count > MAX_HEADERS) return null
     const colon = fields.indexOf(':', at)
     const end = fields.indexOf('\r\n', colon)
     const name = fields.slice(at, colon).toLowerCase()
