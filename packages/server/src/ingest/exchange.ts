@@ -1,13 +1,16 @@
 // One request with messages on its way through the stage, with the ways to answer it. What decides about a request knows only this interface, not
 // where the request was read: in this thread, or in an ingest thread.
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { API_ERRORS, type ApiErrorCode, errorBody } from '../errors.ts'
 import type { Proxies } from '../http/proxies.ts'
 import type { TraceContext } from '../model/messages.ts'
 import { parseTraceContext } from '../outbound/trace-context.ts'
-import { answerJson, answerPixel, answerSuccess } from './answers.ts'
+import { answerJson, answerPixel, answerSuccess, SUCCESS, successHeaders, textHeaders } from './answers.ts'
 import { type Body, countOf, type RequestProblem, type Route, sampleOfBytes } from './parsing/parse-request.ts'
+import type { PlainConnection } from './plain/plain-connections.ts'
+import type { PlainHead } from './plain/plain-head.ts'
 
 export interface Exchange {
   readonly route: Route
@@ -85,6 +88,70 @@ export class HttpExchange implements Exchange {
 
   onAnswered(ended: () => void): void {
     this.response.once('close', ended)
+  }
+}
+
+/** A plain request, which was read in this thread without node:http. */
+export class PlainExchange implements Exchange {
+  readonly route: Route
+  readonly pixel = false
+  readonly queryKey = undefined
+  readonly headers: IncomingHttpHeaders
+  isAdmitted = false
+  sourceId: string | null = null
+  readonly #connection: PlainConnection
+  readonly #proxies: Proxies
+  #isAnswered = false
+
+  constructor(route: Route, connection: PlainConnection, { headers }: PlainHead, proxies: Proxies) {
+    this.route = route
+    this.headers = headers
+    this.#connection = connection
+    this.#proxies = proxies
+  }
+
+  get socket(): Socket {
+    return this.#connection.socket
+  }
+
+  get authorization(): string | undefined {
+    return this.headers.authorization
+  }
+
+  isFromBrowser(): boolean {
+    return isFromBrowser(this)
+  }
+
+  senderAddress(): string | null {
+    return this.#proxies.senderAddress(this)
+  }
+
+  trace(): TraceContext | null {
+    return parseTraceContext(this)
+  }
+
+  answerSuccess(): void {
+    this.#answer(200, successHeaders(this.headers.origin), SUCCESS)
+  }
+
+  answerPixel(): void {
+    throw new Error('a plain request asks for no image')
+  }
+
+  answerJson(status: number, body: object, headers: readonly string[] = []): void {
+    const text = `${JSON.stringify(body)}\n`
+    this.#answer(status, textHeaders(text, this.headers.origin, headers), text)
+  }
+
+  onAnswered(ended: () => void): void {
+    this.#connection.onAnswered(ended)
+  }
+
+  /** Once: the connection may have another request afterwards. */
+  #answer(status: number, headers: readonly string[], text: string): void {
+    if (this.#isAnswered) return
+    this.#isAnswered = true
+    this.#connection.answer(status, headers, text)
   }
 }
 

@@ -8,10 +8,9 @@ import { answerError, answerJson, answerPixel, answerSettings, answerSuccess, qu
 import { type BodyLimitsByRoute, createBodyLimits, readBody } from './body/read-body.ts'
 import { browserSettings, sourceConfig } from './browser-settings.ts'
 import type { Deciding } from './deciding.ts'
-import { HttpExchange } from './exchange.ts'
+import { HttpExchange, PlainExchange } from './exchange.ts'
 import type { Route } from './parsing/parse-request.ts'
 import type { PlainHandler } from './plain/plain-connections.ts'
-import { PlainExchange } from './plain/plain-exchange.ts'
 import { refuseUnread } from './refusals.ts'
 import { basicUser } from './sender.ts'
 
