@@ -1,5 +1,5 @@
 // What the service and the process of a query say to each other: one JSON text per line. The process parses the query while the service reads which tables
-// there are, and their files. It is told about tables that the caller may see, and about no others.
+// there are, and their files. It gets the names of the tables that the caller may see, and of no others.
 
 export type SqlValue = string | number | boolean | null | SqlValue[] | { [name: string]: SqlValue }
 

@@ -74,11 +74,11 @@ async function main(): Promise<void> {
   if (first.kind === 'prepare' && !hasQuery()) prepared = await prepareViews(first.preparation)
   const { query, limits } = first.kind === 'query' ? first : await next<'query'>()
   watchMemory(limits.memoryMb)
-  const told = next<'tables'>().then(({ tables }) => tables)
+  const known = next<'tables'>().then(({ tables }) => tables)
   try {
-    const wanted = await tablesOf(databases, query, told)
+    const wanted = await tablesOf(databases, query, known)
     const views = wanted.length === 0 ? [] : await viewsOf(wanted)
-    await say({ kind: 'answer', answer: await runQuery({ ...databases, prepared }, query, views, schemasOf(await told), limits) })
+    await say({ kind: 'answer', answer: await runQuery({ ...databases, prepared }, query, views, schemasOf(await known), limits) })
   } catch (error) {
     await say({ kind: 'fault', fault: faultOf(error, query, true) })
   }

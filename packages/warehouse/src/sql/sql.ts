@@ -223,7 +223,7 @@ export class SqlRunner {
 
 type FoundFiles = Awaited<ReturnType<ReadableLake['files']>>
 
-/** The files that a process is told about. */
+/** The files of tables, each read and sent to a process at most once. */
 class SentFiles {
   readonly #lake: { files: (table: TableName) => Promise<FoundFiles> }
   readonly #child: QueryProcess

@@ -197,7 +197,7 @@ test('connections that send too far ahead of their answers are closed', async (t
   await untilTrue(() => plain.aheadBytes === 0)
 })
 
-test('what waits for an answer is told when the connection is reset, and a late answer goes nowhere', async (t) => {
+test('a connection that is reset ends its request, and a late answer is dropped', async (t) => {
   const server = createServer(SERVER)
   let ended = 0
   let answer: (() => void) | undefined

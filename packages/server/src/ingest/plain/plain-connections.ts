@@ -45,6 +45,8 @@ export class PlainConnections {
   readonly handler: PlainHandler
   readonly nowMs: () => number
   readonly keepAliveMs: number
+  /** What answers say about a connection that is kept. */
+  readonly keepAlive: string
   readonly #server: Server
   readonly #toNode: (socket: Socket) => void
   readonly #connections = new Set<PlainConnection>()
@@ -59,6 +61,8 @@ export class PlainConnections {
     this.handler = handler
     this.nowMs = nowMs
     this.keepAliveMs = server.keepAliveTimeout
+    const seconds = Math.floor(this.keepAliveMs / 1_000)
+    this.keepAlive = `Connection: keep-alive${this.keepAliveMs > 0 ? `\r\nKeep-Alive: timeout=${seconds}` : ''}`
     const [ofNode] = server.listeners('connection') as ((this: Server, socket: Socket) => void)[]
     if (ofNode === undefined) throw new Error('the HTTP server does not listen to its connections')
     this.#toNode = (socket) => ofNode.call(server, socket)
@@ -100,13 +104,6 @@ export class PlainConnections {
     clearInterval(this.#timer)
     for (const connection of this.#connections) connection.closeIfIdle()
   }
-
-  /** What follows the headers that were given, for connections that are kept. */
-  get keepAlive(): string {
-    return this.#server.keepAliveTimeout > 0
-      ? `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(this.#server.keepAliveTimeout / 1_000)}`
-      : 'Connection: keep-alive'
-  }
 }
 
 export class PlainConnection {
@@ -142,11 +139,12 @@ export class PlainConnection {
     const current = this.#current
     if (current === null) return
     const { socket } = this
-    const isLast = current.isLast || this.#all.isClosing || headers.includes('Connection')
+    const closes = headers.includes('Connection')
+    const isLast = current.isLast || this.#all.isClosing || closes
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`
     for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`
     head += `Date: ${dateNow()}\r\n`
-    if (!headers.includes('Connection')) head += `${isLast ? 'Connection: close' : this.#all.keepAlive}\r\n`
+    if (!closes) head += `${isLast ? 'Connection: close' : this.#all.keepAlive}\r\n`
     const isFlushed = socket.writable ? socket.write(`${head}\r\n${text}`) : true
     this.#ended()
     if (isLast) this.#close()
